@@ -1,0 +1,3 @@
+from emu.cli.main import main
+
+main()

@@ -1,0 +1,86 @@
+"""The `emu` program: a group of lazily imported subcommands and the one place that reports errors."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from emu import __version__
+from emu.errors import EmuError, UsageError
+
+# subcommand -> (module, help line); a module is imported only when its command runs, so that `--help` is fast
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("emu.cli.run", "Execute a HEF on the simulated device, or an OM/MS graph in numpy."),
+    "inspect": ("emu.cli.inspect", "Show everything a file says about itself."),
+    "parse-hef": ("emu.cli.parse_hef", "Print what `hailortcli parse-hef` prints, to the byte."),
+    "actions": ("emu.cli.actions", "Print the compiled action lists of a HEF, or disassemble one."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported on first use; each module defines `command`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="emu")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def cli(debug: bool) -> None:
+    """A software Hailo device: compile, execute, time and compare HEF files without hardware."""
+
+
+def report(error: EmuError, as_json: bool) -> int:
+    """Print the error as cli.md prescribes and return the exit code."""
+    if as_json:
+        import json
+
+        sys.stdout.write(json.dumps(error.document()) + "\n")
+    sys.stderr.write(f"emu: error: {' '.join(error.line().split())}\n")
+    return error.exit_code
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Entry point of `python -m emu` and of the console script; never returns."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    as_json, debug = "--json" in args, "--debug" in args
+    # --debug may stand anywhere; click knows it on the group only
+    args = [arg for arg in args if arg != "--debug"]
+    sys.exit(_run(args, as_json, debug))
+
+
+def _run(args: list[str], as_json: bool, debug: bool) -> int:
+    try:
+        result: Any = cli.main(args, prog_name="emu", standalone_mode=False)
+        sys.stdout.flush()
+    except EmuError as error:
+        if debug:
+            raise
+        return report(error, as_json)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        return report(UsageError(error.format_message()), as_json)
+    except click.Abort:
+        return 130
+    except BrokenPipeError:
+        # the reader of our output has gone (head, less): not an error of ours
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return result if isinstance(result, int) else 0

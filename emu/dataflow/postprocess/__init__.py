@@ -1,0 +1,1 @@
+"""Host post-processing operations, one file an op."""

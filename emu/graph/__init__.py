@@ -1,0 +1,1 @@
+"""OM and MS graphs: readers, one graph IR, a numpy reference executor."""

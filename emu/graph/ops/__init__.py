@@ -1,0 +1,1 @@
+"""Graph operators: one file a family, a registry."""

@@ -1,0 +1,1 @@
+"""Readers, immutable model and writer of Hailo executables (HEF)."""

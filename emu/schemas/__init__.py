@@ -1,0 +1,1 @@
+"""Wire schemas and what is generated from them; only readers and writers import this package."""

@@ -1,0 +1,1 @@
+"""What the runtime sends: contexts as queues of firmware actions, channels, buffers, control messages."""
