@@ -326,9 +326,7 @@ def _decode_repeated(
         raise _damaged(f"repeated sub-action type {number} does not exist", offset)
     size = REPEATED_HEADER_SIZE + count * payload.size
     if left < size:
-        raise _damaged(
-            f"{count} repeated {ActionType(number).name} need {size} bytes, {left} left", offset
-        )
+        raise _damaged(f"{count} repeated {ActionType(number).name} need {size} bytes, {left} left", offset)
     kind = ActionType(number)
     start = offset + REPEATED_HEADER_SIZE
     items = tuple(

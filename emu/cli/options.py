@@ -1,0 +1,160 @@
+"""The options that commands share (cli.md, common options) and how a MODEL argument is opened."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from emu.errors import UsageError
+from emu.recognise import Kind, read_head, recognise
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEVICES = ("hailo8", "hailo8l", "hailo15h", "hailo15m", "hailo15l", "hailo10h", "hailo12l")
+RUNTIMES = ("4.23", "5.2")
+MAX_BATCH_SIZE = 63  # HAILO_MAX_BATCH_SIZE, vdma.md 3.1
+_LINK = re.compile(r"integrated|gen[1-5]x(1|2|4|8|16)")
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A MODEL argument: where it came from, what it is, and its path or (for `-`) its bytes."""
+
+    name: str
+    kind: Kind
+    source: Path | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HefOptions:
+    """The common options; None where the user gave none, so that the default can depend on the HEF."""
+
+    runtime: str | None = None
+    device: str | None = None
+    cluster_layout: int | None = None
+    network_group: str | None = None
+    batch: int | None = None
+    net_batch: dict[str, int] = field(default_factory=dict)
+    frames: int | None = None
+    seed: int = 0
+    clock_mhz: int | None = None
+    link: str | None = None
+    host: dict[str, str] = field(default_factory=dict)
+    kv_cache: bool = False
+    from_memory: bool = False
+
+    def given(self) -> list[str]:
+        """The options that mean nothing for an OM or MS graph and that the user gave all the same."""
+        names = (
+            "runtime",
+            "device",
+            "cluster_layout",
+            "network_group",
+            "batch",
+            "frames",
+            "clock_mhz",
+            "link",
+        )
+        out = [f"--{name.replace('_', '-')}" for name in names if getattr(self, name) is not None]
+        if self.net_batch:
+            out.append("--net-batch")
+        if self.host:
+            out.append("--host")
+        return out + ["--kv-cache"] * self.kv_cache + ["--from-memory"] * self.from_memory
+
+
+def _pairs(what: str, values: tuple[str, ...]) -> dict[str, str]:
+    out: dict[str, str] = {}
+    for value in values:
+        key, sign, rest = value.partition("=")
+        if not sign or not key:
+            raise UsageError(f"{what} takes KEY=VALUE, not {value!r}")
+        out[key] = rest
+    return out
+
+
+def _batch(text: str | int, what: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise UsageError(f"{what} takes a number, not {text!r}") from None
+    if not 1 <= number <= MAX_BATCH_SIZE:
+        raise UsageError(f"{what} {number} is out of range (1 to {MAX_BATCH_SIZE})")
+    return number
+
+
+_COMMON = (
+    click.option(
+        "--runtime", type=click.Choice(RUNTIMES), help="HailoRT version (default: by architecture)."
+    ),
+    click.option("--device", type=click.Choice(DEVICES), help="Device (default: the first the HEF allows)."),
+    click.option(
+        "--cluster-layout", type=click.IntRange(min=0), metavar="N", help="Cluster bitmap of the device."
+    ),
+    click.option("--network-group", metavar="NAME", help="Use only this network group."),
+    click.option("--batch", type=int, metavar="N", help="Batch size (default 1)."),
+    click.option("--net-batch", multiple=True, metavar="NET=N", help="Batch size of one network."),
+    click.option(
+        "--frames", type=click.IntRange(min=1), metavar="N", help="Frames to run (default: one batch)."
+    ),
+    click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of made-up data."),
+    click.option("--clock-mhz", type=click.IntRange(min=1), metavar="MHZ", help="Clock of the NN core."),
+    click.option("--link", metavar="LINK", help="Host link: genXxY or integrated."),
+    click.option("--host", multiple=True, metavar="KEY=VALUE", help="Setting of the simulated host."),
+    click.option("--kv-cache", is_flag=True, help="Enable caches."),
+    click.option("--from-memory", is_flag=True, help="Load as from a buffer."),
+)
+_NAMES = tuple(HefOptions.__dataclass_fields__)
+
+
+def hef_options(function: F) -> F:
+    """Add the common options; the command receives them as one `HefOptions` argument `common`."""
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        given = {name: kwargs.pop(name) for name in _NAMES}
+        given["net_batch"] = {
+            net: _batch(text, f"--net-batch {net}=")
+            for net, text in _pairs("--net-batch", given["net_batch"]).items()
+        }
+        given["host"] = _pairs("--host", given["host"])
+        if given["batch"] is not None:
+            given["batch"] = _batch(given["batch"], "--batch")
+        if given["link"] is not None and not _LINK.fullmatch(given["link"]):
+            raise UsageError(f"--link takes genXxY or integrated, not {given['link']!r}")
+        return function(*args, common=HefOptions(**given), **kwargs)
+
+    wrapper.__name__ = function.__name__
+    wrapper.__doc__ = function.__doc__
+    wrapped: Any = wrapper
+    wrapped.__click_params__ = getattr(function, "__click_params__", [])
+    for option in reversed(_COMMON):
+        wrapped = option(wrapped)
+    result: F = wrapped
+    return result
+
+
+def open_model(argument: str) -> Model:
+    """Tell by content what a MODEL argument is; `-` reads standard input."""
+    if argument == "-":
+        data = sys.stdin.buffer.read()
+        return Model("-", recognise(data), data)
+    path = Path(argument)
+    return Model(argument, recognise(read_head(path)), path)
+
+
+def output_path(argument: str) -> Path:
+    """A path to write to; an existing model file is never overwritten (cli.md)."""
+    path = Path(argument)
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory", file=str(path))
+    if path.is_file():
+        head = read_head(path)
+        if recognise(head) is not Kind.HEF or head[:4] == b"\x01HEF":
+            raise UsageError(f"{path} is an existing model file and is not overwritten", file=str(path))
+    return path
