@@ -1,0 +1,136 @@
+"""Runs a graph in numpy: one op after another in the order of its plan, every array freed after its last use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from emu.errors import GraphError, GraphStatus
+from emu.graph import layouts
+from emu.graph.ir import Array, Graph, Node, Quantisation, Tensor, node_error
+from emu.graph.ops import OpError
+from emu.graph.plan import FAULTS, Plan, make_plan
+from emu.graph.quant import dequantise, quantise
+
+
+def run(
+    graph: Graph, inputs: Mapping[str, Array], *, until: str | None = None, reference: bool = False
+) -> dict[str, Array]:
+    """Execute the graph on `inputs` (key: port name; shape and dtype exactly those of the file).
+
+    Returns the graph's outputs by key, or with `until` the operands of that op by tensor name. `reference` uses the
+    plain form of every op. Raises GraphError.
+    """
+    return run_plan(make_plan(graph, until), inputs, reference=reference)
+
+
+def run_plan(plan: Plan, inputs: Mapping[str, Array], *, reference: bool = False) -> dict[str, Array]:
+    """Execute a checked graph; a plan may be run any number of times."""
+    graph = plan.graph
+    arrays: dict[int, Array] = {}
+    for port in graph.inputs:
+        if port.name in inputs:
+            arrays[port.tensor] = _checked_input(port.name, graph.tensors[port.tensor], inputs[port.name])
+    known = {port.name for port in graph.inputs}
+    for name in inputs:
+        if name not in known:
+            raise GraphError(
+                GraphStatus.GRAPH_INPUT, f"no input is called {name!r}; inputs: {', '.join(sorted(known)) or 'none'}"
+            )
+    with np.errstate(all="ignore"):
+        for place, dead in zip(plan.order, plan.releases, strict=True):
+            _step(graph, graph.nodes[place], arrays, reference)
+            for at in dead:
+                arrays.pop(at, None)
+    return {port.name: np.ascontiguousarray(_load(graph, port.tensor, arrays)) for port in plan.results}
+
+
+def _checked_input(name: str, tensor: Tensor, array: Array) -> Array:
+    if array.dtype != tensor.dtype or array.shape != tensor.shape:
+        raise GraphError(
+            GraphStatus.GRAPH_INPUT,
+            f"input {name!r} is {array.dtype}{list(array.shape)}, the model takes {tensor.dtype}{list(tensor.shape)}",
+            input=name,
+        )
+    return array
+
+
+def _load(graph: Graph, at: int, arrays: dict[int, Array]) -> Array:
+    value = graph.tensors[at].value
+    if value is not None:
+        return value
+    try:
+        return arrays[at]
+    except KeyError:
+        name = next((port.name for port in graph.inputs if port.tensor == at), graph.tensors[at].name)
+        raise GraphError(GraphStatus.GRAPH_INPUT, f"input {name!r} is missing", input=name) from None
+
+
+def _step(graph: Graph, node: Node, arrays: dict[int, Array], reference: bool) -> None:
+    if node.op is None:
+        return
+    exact = node.op.exact and _same_quantisation(graph, node)
+    operands: list[Array | None] = []
+    for place, at in enumerate(node.inputs):
+        if at is None:
+            operands.append(None)
+            continue
+        tensor = graph.tensors[at]
+        array = _load(graph, at, arrays)
+        if tensor.logical_shape is not None:
+            array = layouts.unpack(array, tensor.layout, tensor.logical_shape)
+        override = node.input_shapes[place] if place < len(node.input_shapes) else None
+        if override is not None:
+            array = array.reshape(override)
+        operands.append(array if exact else _real(array, tensor))
+    try:
+        found = (node.op.reference if reference else node.op.fast)(*operands)
+    except OpError as error:
+        raise node_error(graph, node, error.message, status=error.status, attribute=error.attribute) from error
+    except FAULTS as error:
+        raise node_error(graph, node, str(error) or type(error).__name__) from error
+    del operands
+    results = found if isinstance(found, list) else [found]
+    for at, result in zip(node.outputs, results, strict=False):
+        arrays[at] = _stored(graph, node, graph.tensors[at], result, exact)
+
+
+def _real(array: Array, tensor: Tensor) -> Array:
+    if tensor.quantisation is not None and array.dtype.kind in "iu":
+        return dequantise(array, tensor.quantisation)
+    return array.astype(np.float32) if array.dtype == np.float16 else array
+
+
+def _stored(graph: Graph, node: Node, tensor: Tensor, result: Array, exact: bool) -> Array:
+    if result.shape != tensor.op_shape:
+        raise node_error(
+            graph, node, f"computed {list(result.shape)}, the file says {list(tensor.op_shape)}", attribute="dim"
+        )
+    if tensor.quantisation is not None and tensor.dtype.kind in "iu" and not exact:
+        result = quantise(result, tensor.quantisation, tensor.dtype)
+    result = result.astype(tensor.dtype, copy=False)
+    return result if tensor.logical_shape is None else layouts.pack(result, tensor.layout)
+
+
+def _same_quantisation(graph: Graph, node: Node) -> bool:
+    """Whether stored values may be moved as they are: no quantisation, or one and the same everywhere."""
+    tensors = [graph.tensors[at] for at in (*node.inputs, *node.outputs) if at is not None]
+    first = next((tensor.quantisation for tensor in tensors if tensor.quantisation is not None), None)
+    if first is None:
+        return True
+    key = _key(first)
+    return first.axis is None and all(
+        tensor.quantisation is not None and _key(tensor.quantisation) == key for tensor in tensors
+    )
+
+
+def _key(quantisation: Quantisation) -> tuple[Any, ...]:
+    return (
+        quantisation.scale.tobytes(),
+        quantisation.zero_point.tobytes(),
+        quantisation.lowest,
+        quantisation.highest,
+        quantisation.axis,
+    )

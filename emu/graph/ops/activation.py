@@ -1,0 +1,132 @@
+"""Activations, as functions on arrays (for fusing into other ops) and as an op.
+
+Definitions: CONVENTIONS OM-O12 and MS-O3; those shared by both are written once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from emu.graph.ir import Array, Shape
+from emu.graph.ops import Op, Operand, OpError
+
+SELU_ALPHA = 1.6732632423543772
+SELU_GAMMA = 1.0507009873554805
+
+
+class Function(StrEnum):
+    """Which activation; `coef` of Activation is the parameter where one is named in FUNCTIONS."""
+
+    LINEAR = "linear"
+    SIGMOID = "sigmoid"
+    RELU = "relu"
+    RELU6 = "relu6"
+    RELU1 = "relu1"
+    TANH = "tanh"
+    CLIPPED_RELU = "clipped relu"
+    ELU = "elu"
+    LEAKY_RELU = "leaky relu"
+    ABS = "abs"
+    SOFTSIGN = "softsign"
+    SOFTPLUS = "softplus"
+    HARD_SIGMOID = "hard sigmoid"
+    HARD_SWISH = "hard swish"
+    THRESHOLDED_RELU = "thresholded relu"
+    SELU = "selu"
+    GELU = "gelu"
+
+
+def relu(x: Array, _: float = 0.0) -> Array:
+    y: Array = np.maximum(x, x.dtype.type(0))
+    return y
+
+
+def _sigmoid(x: Array, _: float) -> Array:
+    # e^-|x| never overflows, and both branches keep their relative precision
+    small = np.exp(-np.abs(x))
+    y: Array = np.where(x >= 0, 1, small).astype(x.dtype) / (1 + small)
+    return y
+
+
+def _elu(x: Array, alpha: float) -> Array:
+    return np.where(x >= 0, x, x.dtype.type(alpha) * np.expm1(np.minimum(x, 0)))
+
+
+def _selu(x: Array, _: float) -> Array:
+    gamma, alpha = x.dtype.type(SELU_GAMMA), x.dtype.type(SELU_GAMMA * SELU_ALPHA)
+    return np.where(x >= 0, gamma * x, alpha * np.expm1(np.minimum(x, 0)))
+
+
+def _softplus(x: Array, _: float) -> Array:
+    y: Array = np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+    return y
+
+
+def _hard_swish(x: Array, _: float) -> Array:
+    wide = x.astype(np.float64)
+    return (wide * np.clip(wide + 3, 0, 6) / 6).astype(x.dtype)
+
+
+def _hard_sigmoid(x: Array, _: float) -> Array:
+    # float64: the sum cancels near x = -2.5
+    return np.clip(0.2 * x.astype(np.float64) + 0.5, 0, 1).astype(x.dtype)
+
+
+_erf = np.frompyfunc(math.erf, 1, 1)
+
+
+def _gelu(x: Array, _: float) -> Array:
+    wide = x.astype(np.float64)
+    erf: Array = np.asarray(_erf(wide / math.sqrt(2)), dtype=np.float64)
+    return (0.5 * wide * (1 + erf)).astype(x.dtype)
+
+
+FUNCTIONS: dict[Function, Callable[[Array, float], Array]] = {
+    Function.LINEAR: lambda x, _: x,
+    Function.SIGMOID: _sigmoid,
+    Function.RELU: relu,
+    Function.RELU6: lambda x, _: np.clip(x, x.dtype.type(0), x.dtype.type(6)),
+    Function.RELU1: lambda x, _: np.clip(x, x.dtype.type(-1), x.dtype.type(1)),
+    Function.TANH: lambda x, _: np.tanh(x),
+    Function.CLIPPED_RELU: lambda x, coef: np.minimum(np.maximum(x, x.dtype.type(0)), x.dtype.type(coef)),
+    Function.ELU: _elu,
+    Function.LEAKY_RELU: lambda x, coef: np.where(x >= 0, x, x.dtype.type(coef) * x),
+    Function.ABS: lambda x, _: np.abs(x),
+    Function.SOFTSIGN: lambda x, _: x / (1 + np.abs(x)),
+    Function.SOFTPLUS: _softplus,
+    Function.HARD_SIGMOID: _hard_sigmoid,
+    Function.HARD_SWISH: _hard_swish,
+    Function.THRESHOLDED_RELU: lambda x, coef: np.where(x > coef, x, x.dtype.type(0)),
+    Function.SELU: _selu,
+    Function.GELU: _gelu,
+}
+
+_ON_INTEGERS = {Function.LINEAR, Function.RELU, Function.RELU6, Function.RELU1, Function.ABS}
+
+
+def activate(x: Array, function: Function, coef: float = 0.0) -> Array:
+    """Apply an activation elementwise; the dtype stays (integers only for functions that give no fraction)."""
+    if x.dtype.kind != "f" and function not in _ON_INTEGERS:
+        raise OpError(f"{function} is not defined on {x.dtype}")
+    return FUNCTIONS[function](x, coef)
+
+
+@dataclass(frozen=True, slots=True)
+class Activation(Op):
+    """y = scale * function(x); `coef` is the limit, slope or threshold of the functions that have one."""
+
+    function: Function
+    coef: float = 0.0
+    scale: float = 1.0
+
+    def shape(self, x: Operand) -> Shape:
+        return x.shape
+
+    def reference(self, x: Array) -> Array:
+        y = activate(x, self.function, self.coef)
+        return y if self.scale == 1 else y * y.dtype.type(self.scale)
