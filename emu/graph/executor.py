@@ -71,7 +71,8 @@ def _load(graph: Graph, at: int, arrays: dict[int, Array]) -> Array:
 def _step(graph: Graph, node: Node, arrays: dict[int, Array], reference: bool) -> None:
     if node.op is None:
         return
-    exact = node.op.exact and _same_quantisation(graph, node)
+    exact = node.op.exact and _same_quantisation(node)
+    quantisations = node.quantisations or (None,) * (len(node.inputs) + len(node.outputs))
     operands: list[Array | None] = []
     for place, at in enumerate(node.inputs):
         if at is None:
@@ -84,7 +85,7 @@ def _step(graph: Graph, node: Node, arrays: dict[int, Array], reference: bool) -
         override = node.input_shapes[place] if place < len(node.input_shapes) else None
         if override is not None:
             array = array.reshape(override)
-        operands.append(array if exact else _real(array, tensor))
+        operands.append(array if exact else _real(array, quantisations[place]))
     try:
         found = (node.op.reference if reference else node.op.fast)(*operands)
     except OpError as error:
@@ -93,37 +94,34 @@ def _step(graph: Graph, node: Node, arrays: dict[int, Array], reference: bool) -
         raise node_error(graph, node, str(error) or type(error).__name__) from error
     del operands
     results = found if isinstance(found, list) else [found]
-    for at, result in zip(node.outputs, results, strict=False):
-        arrays[at] = _stored(graph, node, graph.tensors[at], result, exact)
+    of_outputs = (None if exact else quantisation for quantisation in quantisations[len(node.inputs) :])
+    for at, result, quantisation in zip(node.outputs, results, of_outputs, strict=False):
+        arrays[at] = _stored(graph, node, graph.tensors[at], result, quantisation)
 
 
-def _real(array: Array, tensor: Tensor) -> Array:
-    if tensor.quantisation is not None and array.dtype.kind in "iu":
-        return dequantise(array, tensor.quantisation)
+def _real(array: Array, quantisation: Quantisation | None) -> Array:
+    if quantisation is not None and array.dtype.kind in "iu":
+        return dequantise(array, quantisation)
     return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
-def _stored(graph: Graph, node: Node, tensor: Tensor, result: Array, exact: bool) -> Array:
+def _stored(graph: Graph, node: Node, tensor: Tensor, result: Array, quantisation: Quantisation | None) -> Array:
     if result.shape != tensor.op_shape:
         raise node_error(
             graph, node, f"computed {list(result.shape)}, the file says {list(tensor.op_shape)}", attribute="dim"
         )
-    if tensor.quantisation is not None and tensor.dtype.kind in "iu" and not exact:
-        result = quantise(result, tensor.quantisation, tensor.dtype)
+    if quantisation is not None and tensor.dtype.kind in "iu":
+        result = quantise(result, quantisation, tensor.dtype)
     result = result.astype(tensor.dtype, copy=False)
     return result if tensor.logical_shape is None else layouts.pack(result, tensor.layout)
 
 
-def _same_quantisation(graph: Graph, node: Node) -> bool:
+def _same_quantisation(node: Node) -> bool:
     """Whether stored values may be moved as they are: no quantisation, or one and the same everywhere."""
-    tensors = [graph.tensors[at] for at in (*node.inputs, *node.outputs) if at is not None]
-    first = next((tensor.quantisation for tensor in tensors if tensor.quantisation is not None), None)
-    if first is None:
+    if not any(node.quantisations):
         return True
-    key = _key(first)
-    return first.axis is None and all(
-        tensor.quantisation is not None and _key(tensor.quantisation) == key for tensor in tensors
-    )
+    keys = {None if each is None else _key(each) for each in node.quantisations}
+    return len(keys) == 1 and all(each is not None and each.axis is None for each in node.quantisations)
 
 
 def _key(quantisation: Quantisation) -> tuple[Any, ...]:

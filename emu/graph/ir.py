@@ -73,7 +73,6 @@ class Tensor:
     dtype: np.dtype[Any]
     layout: Layout = Layout.ND
     logical_shape: Shape | None = None
-    quantisation: Quantisation | None = None
     value: Array | None = None
     embedded: bool = False
 
@@ -97,6 +96,8 @@ class Node:
 
     `inputs` and `outputs` are places in `Graph.tensors`; None is an optional operand that is absent. `input_shapes`
     holds, per operand, the dims under which the node reads it where the file says so (om-format.md 8.2), else None.
+    `quantisations` holds, inputs then outputs, how the node reads and stores integers (MS-Q1: it is a node that has
+    parameters for a tensor, and another node may read the same tensor without); empty means none at all.
     `stream`, `sends` and `waits` order the execution (om-format.md 5), `after` lists further nodes (places in
     `Graph.nodes`) that must run before. `refusal` is why the node cannot be executed: it is raised before anything
     runs if the node is needed, and listed by `inspect`.
@@ -112,6 +113,7 @@ class Node:
     waits: int | None = None
     after: tuple[int, ...] = ()
     input_shapes: tuple[Shape | None, ...] = ()
+    quantisations: tuple[Quantisation | None, ...] = ()
     refusal: GraphError | None = None
 
 
