@@ -1,0 +1,238 @@
+"""Triggers and actions of a context: the part of the model that there are many of (hef-compile.md 2).
+
+One record per kind, named as its message without ProtoHEF; the kind of a trigger or action is its class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from emu.hef.enums import DebugType, EdgeConnectionType, WriteDataType
+
+# --- triggers -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerLcu:
+    cluster_index: int
+    lcu_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerNone:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerAllDataWasSentToHostPCIe:
+    shmifo_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerAllDataWasReceivedFromHostPCIe:
+    shmifo_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerNms:
+    aggregator_index: int
+    pred_cluster_ob_index: int
+    pred_cluster_ob_cluster_index: int
+    pred_cluster_ob_interface: int
+    succ_prepost_ob_index: int
+    succ_prepost_ob_interface: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitDmaIdleTrigger:
+    shmifo_index: int
+
+
+Trigger: TypeAlias = (
+    TriggerLcu
+    | TriggerNone
+    | TriggerAllDataWasSentToHostPCIe
+    | TriggerAllDataWasReceivedFromHostPCIe
+    | TriggerNms
+    | WaitDmaIdleTrigger
+)
+
+# --- actions --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ActionWriteData:
+    address: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ActionWriteDataCcw:
+    """A CCW record inline (container V0)."""
+
+    data: bytes
+    cfg_channel_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionWriteCompressedData:
+    address: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class InitialL3:
+    initial_l3_index: int
+    initial_l3_offset: int
+    includes_initial_l3_info: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ActionEnableSequencer:
+    cluster_index: int
+    initial_l3_legacy: int
+    initial_l3_info: InitialL3
+    active_apu_bitmap: int
+    active_sc_bitmap: int
+    active_l2_bitmap: int
+    active_ia_bitmap: int
+    l2_write_0: int
+    l2_write_1: int
+    l2_write_2: int
+    l2_write_3: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionWaitForSequencer:
+    cluster_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDisableLcu:
+    lcu_index: int
+    cluster_index: int
+    lcu_enable_address: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionEnableLcu:
+    lcu_index: int
+    cluster_index: int
+    lcu_kernel_done_address: int
+    lcu_kernel_done_count: int
+    lcu_enable_address: int
+    network_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionNone:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ActionAllowInputDataflow:
+    sys_index: int
+    connection_type: EdgeConnectionType | int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionWaitForModuleConfigDone:
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDebugSleep:
+    duration_in_usec: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDebugHalt:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDebug:
+    """`action` is None where neither is set, as in files of compilers before 4.19 (hef-container.md 3.2)."""
+
+    type: DebugType | int
+    action: ActionDebugSleep | ActionDebugHalt | None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionEnableNMS:
+    nms_unit_index: int
+    network_index: int
+    number_of_classes: int
+    burst_size: int
+    division_factor: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionWriteDataByType:
+    address: int
+    data_type: WriteDataType | int
+    data: bytes
+    mask: int
+    network_index: int
+    shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionSwitchLcuBatch:
+    lcu_index: int
+    cluster_index: int
+    network_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionWriteDataCcwPtr:
+    """A CCW record in the CCW section: `offset` from the zero point, `size` in bytes (`Hef.ccw` reads it)."""
+
+    offset: int
+    size: int
+    cfg_channel_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionAllowConfigChannel:
+    config_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDisableDataChannels:
+    pass
+
+
+Action: TypeAlias = (
+    ActionWriteData
+    | ActionWriteDataCcw
+    | ActionWriteCompressedData
+    | ActionEnableSequencer
+    | ActionWaitForSequencer
+    | ActionDisableLcu
+    | ActionEnableLcu
+    | ActionNone
+    | ActionAllowInputDataflow
+    | ActionWaitForModuleConfigDone
+    | ActionDebug
+    | ActionEnableNMS
+    | ActionWriteDataByType
+    | ActionSwitchLcuBatch
+    | ActionWriteDataCcwPtr
+    | ActionAllowConfigChannel
+    | ActionDisableDataChannels
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Wait for `trigger`, then do `actions`; None stands for one that is not set, or that this schema does not know."""
+
+    trigger: Trigger | None
+    actions: tuple[Action | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PreliminaryConfig:
+    operation: tuple[Operation, ...]
