@@ -90,7 +90,8 @@ class Profile:
     """One device at one clock on one link. Times in nanoseconds, rates per second.
 
     `clock_scale` is nominal / actual NN clock: multiply compute times by it (a HEF's figures assume the nominal
-    clock). `action_ns` and `control_ns` map names to times; use `action_cost` and `control_cost`.
+    clock). `config_style`: config channels fetch "descriptors" or prefetch and execute "bursts";
+    `config_starts_units`: LCUs and sequencers may be started by register writes. `action_ns` and `control_ns` map names to times; use `action_cost` and `control_cost`.
     """
 
     device: str
@@ -106,6 +107,8 @@ class Profile:
     nn_hz: float
     timestamp_hz: float
     link: Link
+    config_style: str
+    config_starts_units: bool
     config_bytes_per_second: float
     config_fetch_ns: float
     sequencer_ns: float
@@ -166,6 +169,8 @@ def load(device: str, clock_mhz: float | None = None, link: str | None = None) -
         nn_hz=clock,
         timestamp_hz=clock / 2 if value["clocks.timestamp_follows_nn"] else value["clocks.timestamp_hz"],
         link=_link(value["link.default"] if link is None else link, value),
+        config_style=value["config.style"],
+        config_starts_units=value["config.starts_units"],
         config_bytes_per_second=value["config.bytes_per_second"],
         config_fetch_ns=value["config.fetch_ns"],
         sequencer_ns=value["config.sequencer_ns"],
