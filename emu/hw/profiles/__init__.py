@@ -7,6 +7,7 @@ holds where each of them comes from.
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -23,9 +24,9 @@ DEVICES = ("hailo8", "hailo8l", "hailo15h", "hailo15m", "hailo15l", "hailo10h", 
 Basis = Literal["documented", "measured", "fitted", "guessed"]
 BASES: tuple[str, ...] = get_args(Basis)
 _REQUIRED = {"value", "unit", "source", "basis"}
-_LINK = re.compile(r"gen([1-4])x(1|2|4|8)")
+_LINK = re.compile(r"gen([1-5])x(1|2|4|8|16)")
 # bytes per second of one lane and direction after line coding (PCI Express base specification)
-_LANE_BYTES_PER_SECOND = {1: 250e6, 2: 500e6, 3: 8e9 * 128 / 130 / 8, 4: 16e9 * 128 / 130 / 8}
+_LANE_BYTES_PER_SECOND = {1: 250e6, 2: 500e6, 3: 8e9 * 128 / 130 / 8, 4: 16e9 * 128 / 130 / 8, 5: 32e9 * 128 / 130 / 8}
 
 
 class Quantity(NamedTuple):
@@ -41,8 +42,8 @@ class Quantity(NamedTuple):
 class Link:
     """The way between host memory and the chip; each direction has `bytes_per_second` of payload.
 
-    `name` is `genXxY` or `integrated`; `transfer_ns` is the fixed part of one transfer (doorbell, descriptor read,
-    completion).
+    `name` is `genXxY` or `integrated` (shared memory, no limit of its own); `transfer_ns` is the fixed part of one
+    transfer (doorbell, descriptor read, completion).
     """
 
     name: str
@@ -89,9 +90,12 @@ class Identity:
 class Profile:
     """One device at one clock on one link. Times in nanoseconds, rates per second.
 
+    `dma_bytes_per_second` is the chip's own limit in each direction, whatever the link. The host adds to each frame
+    `host_frame_ns`, `host_stream_ns` a boundary stream, and the boundary bytes at `host_bytes_per_second`.
     `clock_scale` is nominal / actual NN clock: multiply compute times by it (a HEF's figures assume the nominal
     clock). `config_style`: config channels fetch "descriptors" or prefetch and execute "bursts";
-    `config_starts_units`: LCUs and sequencers may be started by register writes. `action_ns` and `control_ns` map names to times; use `action_cost` and `control_cost`.
+    `config_starts_units`: LCUs and sequencers may be started by register writes. `action_ns` and `control_ns` map
+    names to times; use `action_cost` and `control_cost`.
     """
 
     device: str
@@ -109,13 +113,16 @@ class Profile:
     link: Link
     config_style: str
     config_starts_units: bool
+    dma_bytes_per_second: float
+    host_frame_ns: float
+    host_stream_ns: float
+    host_bytes_per_second: float
     config_bytes_per_second: float
     config_fetch_ns: float
     sequencer_ns: float
     context_switch_ns: float
     enable_ns: float
     deactivate_ns: float
-    pipeline_depth_frames: float
     action_ns: Mapping[str, float]
     control_ns: Mapping[str, float]
     provenance: Mapping[str, Quantity]
@@ -171,13 +178,16 @@ def load(device: str, clock_mhz: float | None = None, link: str | None = None) -
         link=_link(value["link.default"] if link is None else link, value),
         config_style=value["config.style"],
         config_starts_units=value["config.starts_units"],
+        dma_bytes_per_second=value["dma.bytes_per_second"],
+        host_frame_ns=value["host.frame_ns"],
+        host_stream_ns=value["host.stream_ns"],
+        host_bytes_per_second=value["host.bytes_per_second"],
         config_bytes_per_second=value["config.bytes_per_second"],
         config_fetch_ns=value["config.fetch_ns"],
         sequencer_ns=value["config.sequencer_ns"],
         context_switch_ns=value["firmware.context_switch_ns"],
         enable_ns=value["firmware.enable_ns"],
         deactivate_ns=value["firmware.deactivate_ns"],
-        pipeline_depth_frames=value["firmware.pipeline_depth_frames"],
         action_ns=_section(value, "action_ns"),
         control_ns=_section(value, "control"),
         provenance=entries,
@@ -232,11 +242,10 @@ def _section(value: Mapping[str, Any], section: str) -> Mapping[str, Any]:
 
 
 def _link(name: str, value: Mapping[str, Any]) -> Link:
-    rate = value["link.internal_bytes_per_second"]
+    rate = math.inf
     if name != "integrated":
         match = _LINK.fullmatch(name)
         if match is None:
-            raise UsageError(f"unknown link {name!r}; genXxY (gen1-gen4, 1, 2, 4 or 8 lanes) or integrated")
-        lanes = _LANE_BYTES_PER_SECOND[int(match[1])] * int(match[2])
-        rate = min(rate, lanes * value["link.pcie_efficiency"])
+            raise UsageError(f"unknown link {name!r}; genXxY (gen1 to gen5; 1, 2, 4, 8 or 16 lanes) or integrated")
+        rate = _LANE_BYTES_PER_SECOND[int(match[1])] * int(match[2]) * value["link.pcie_efficiency"]
     return Link(name, rate, value["link.transfer_ns"])

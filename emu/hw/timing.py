@@ -1,0 +1,258 @@
+"""The one timing model: how long things take, for the device's clock and for the estimator alike.
+
+All times are nanoseconds as floats, all sizes bytes. Nothing here keeps state or knows simpy: the device asks for a
+duration, or for an instant relative to one it knows; the estimator adds the same durations up. Where no document
+gives a rule it is a house rule (docs/timing.md), and its numbers carry the basis "guessed" or "fitted" in the profile.
+
+What a context's time is made of:
+
+* its actions, one after the other: `action_ns` each (sub-actions of a REPEATED too), plus what the action waits for;
+* configuration: a fetch action blocks for `config_ns(profile, size)`; `ConfigSizes` knows the sizes;
+* SEQUENCER_DONE: `profile.sequencer_ns` after the TRIGGER_SEQUENCER of that cluster (or after the list's first action
+  where a list has no trigger);
+* its `Flow`: frames pass from the moment the context has granted input (`grants_input`). Relative to that moment,
+  frame k (from 0) of the batch has its input consumed at `input_done_ns(k)` and its outputs in host memory at
+  `output_done_ns(k)`; the p-th of n LCU_INTERRUPTs in the list is satisfied at `lcu_done_ns(p, n, frames)`;
+* `profile.context_switch_ns` before the first action of a dynamic context when another one ran before it.
+
+The host feeds frame f of a run not before f * `GroupTiming.host_ns`, counted from the first input launched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from emu.hw.profiles import Profile
+from emu.sequencer.actions import Action, ActionType, Located, Repeated
+from emu.sequencer.program import ContextType, Direction, NetworkGroupProgram
+
+Bound = Literal["compute", "input dma", "output dma", "config", "host link"]
+
+NS = 1e9
+_A = ActionType
+_EDGE_INPUTS = frozenset({_A.ACTIVATE_INTER_CONTEXT_INPUT, _A.ACTIVATE_DDR_BUFFER_INPUT, _A.ACTIVATE_CACHE_INPUT})
+_EDGE_OUTPUTS = frozenset({_A.ACTIVATE_INTER_CONTEXT_OUTPUT, _A.ACTIVATE_DDR_BUFFER_OUTPUT, _A.ACTIVATE_CACHE_OUTPUT})
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """The core's share of a frame's time, at the profile's clock.
+
+    `interval_ns` between frames in steady state, `intake_ns` to take one frame in, `after_ns` from the last input
+    byte to the last output; `source` says where they come from, for the list of assumptions.
+    """
+
+    interval_ns: float
+    intake_ns: float
+    after_ns: float
+    source: str
+
+    def share(self, part: float) -> Compute:
+        """The part of the work that one context does; the parts of all contexts add up to 1."""
+        return Compute(self.interval_ns * part, self.intake_ns * part, self.after_ns * part, self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes that one frame moves through a context's channels, in each direction."""
+
+    h2d_bytes: int
+    d2h_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Frames through one context; instants are relative to the moment its input is granted."""
+
+    input_ns: float
+    latency_ns: float
+    interval_ns: float
+    bound_by: Bound
+    compute: Compute
+    traffic: Traffic
+
+    def input_done_ns(self, frame: int) -> float:
+        """The host buffer of input frame `frame` (from 0) is consumed: the H2D interrupt."""
+        return self.input_ns + frame * self.interval_ns
+
+    def output_done_ns(self, frame: int) -> float:
+        """All outputs of frame `frame` (from 0) are in host memory: the D2H interrupts."""
+        return self.latency_ns + frame * self.interval_ns
+
+    def lcu_done_ns(self, position: int, count: int, frames: int) -> float:
+        """The LCU of the LCU_INTERRUPT `position` (from 0) of `count` in the list has finished `frames` frames.
+
+        The LCUs form a pipeline in the order in which the list waits for them; the last one ends with the outputs.
+        """
+        return self.latency_ns * (position + 1) / count + (frames - 1) * self.interval_ns
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTiming:
+    """Timing of a network group: one flow per dynamic context, and what the host needs for each frame."""
+
+    flows: tuple[Flow, ...]
+    host_ns: float
+    compute: Compute
+
+
+def network_compute(
+    bottleneck_fps: float,
+    latency_s: float,
+    operations: int,
+    profile: Profile,
+    compute_time_ns: float | None = None,
+) -> Compute:
+    """Compute figures of a network group from its metadata: `bottleneck_fps`, `latency`, `computational_ops`.
+
+    The metadata assume the nominal clock. `compute_time_ns` (`--compute-time`) overrides them with a measured time
+    from the last input byte to the outputs. Without any figure the core counts as infinitely fast; `source` says so.
+    """
+    if compute_time_ns is not None:
+        return Compute(compute_time_ns, 0.0, compute_time_ns, "given with --compute-time")
+    scale = profile.clock_scale
+    if math.isfinite(bottleneck_fps) and bottleneck_fps > 0:
+        interval = NS / bottleneck_fps
+        latency = latency_s * NS if math.isfinite(latency_s) else 0.0
+        after = max(latency - interval, 0.0)
+        return Compute(interval * scale, interval * scale, after * scale, "bottleneck_fps and latency of the HEF")
+    if operations > 0:
+        interval = operations / profile.max_operations_per_second * NS * scale
+        return Compute(interval, interval, 0.0, "computational_ops of the HEF at the chip's peak rate")
+    return Compute(0.0, 0.0, 0.0, "none: the HEF has neither bottleneck_fps nor computational_ops")
+
+
+def group_timing(group: NetworkGroupProgram, runtime: str, profile: Profile, compute: Compute) -> GroupTiming:
+    """Flows of all dynamic contexts of a compiled network group.
+
+    Compute time is divided among several contexts in proportion to their configuration bytes (house rule: the HEF
+    states only the sum).
+    """
+    dynamic = [context for context in group.contexts if context.context_type is ContextType.DYNAMIC]
+    actions = [list(plain_actions(context.actions(runtime))) for context in dynamic]
+    sizes = [ConfigSizes(listed).total() for listed in actions]
+    whole = sum(sizes)
+    parts = [size / whole if whole else 1 / len(sizes) for size in sizes]
+    host_ns = _host_ns(group, profile)
+    flows = tuple(
+        _flow(
+            profile,
+            compute.share(part),
+            _traffic(group, context.index, listed),
+            host_ns if len(dynamic) == 1 else 0.0,
+        )
+        for context, listed, part in zip(dynamic, actions, parts, strict=True)
+    )
+    return GroupTiming(flows, host_ns, compute)
+
+
+def plain_actions(entries: Iterable[Located]) -> Iterator[Action]:
+    """The actions of a list with REPEATED blocks unrolled."""
+    for located in entries:
+        if isinstance(located.entry, Repeated):
+            yield from located.entry.items
+        else:
+            yield located.entry
+
+
+def action_ns(profile: Profile, action: ActionType) -> float:
+    """Firmware time to interpret one action or sub-action, waiting excluded."""
+    return profile.action_cost(action.name)
+
+
+def config_ns(profile: Profile, size: float) -> float:
+    """Time of one config fetch of `size` bytes, from the action to the data consumed."""
+    return profile.config_fetch_ns + size / min(profile.config_bytes_per_second, _rate(profile)) * NS
+
+
+def input_transfer_ns(profile: Profile, size: int) -> float:
+    """Time of one isolated transfer of `size` bytes from host memory into the chip, launch to completion."""
+    return profile.link.transfer_ns + size / _rate(profile) * NS
+
+
+def grants_input(action: ActionType) -> bool:
+    """Whether the action lets frames flow: the last such action of a list starts the context's `Flow`."""
+    return action in (_A.FETCH_DATA_FROM_VDMA_CHANNEL, _A.BURST_CREDITS_TASK_START)
+
+
+class ConfigSizes:
+    """Bytes behind the fetch actions of one context.
+
+    FETCH_CFG_CHANNEL_DESCRIPTORS names descriptors, whose page size the context's ACTIVATE_CFG_CHANNEL gives.
+    FETCH_CCW_BURSTS names bursts of a stream, which share that channel's `bytes_in_pattern` evenly.
+    """
+
+    def __init__(self, actions: Sequence[Action]) -> None:
+        self._page: dict[int, int] = {}
+        self._burst: dict[int, float] = {}
+        size: dict[int, int] = {}
+        bursts: dict[int, int] = {}
+        self._fetches: list[Action] = []
+        for action in actions:
+            if action.type is _A.ACTIVATE_CFG_CHANNEL:
+                self._page[action.value("packed_vdma_channel_id")] = action.value("desc_page_size")
+                stream = action.value("config_stream_index")
+                size[stream] = size.get(stream, 0) + action.value("bytes_in_pattern")
+            elif action.type is _A.FETCH_CCW_BURSTS:
+                stream = action.value("config_stream_index")
+                bursts[stream] = bursts.get(stream, 0) + action.value("ccw_bursts")
+                self._fetches.append(action)
+            elif action.type is _A.FETCH_CFG_CHANNEL_DESCRIPTORS:
+                self._fetches.append(action)
+        for stream, count in bursts.items():
+            self._burst[stream] = size.get(stream, 0) / count if count else 0.0
+
+    def of(self, action: Action) -> float:
+        """Bytes that this fetch action moves."""
+        if action.type is _A.FETCH_CCW_BURSTS:
+            return action.value("ccw_bursts") * self._burst.get(action.value("config_stream_index"), 0.0)
+        return action.value("descriptors_count") * self._page.get(action.value("packed_vdma_channel_id"), 0)
+
+    def total(self) -> float:
+        """Bytes that all fetches of the context move."""
+        return sum(self.of(action) for action in self._fetches)
+
+
+def _rate(profile: Profile) -> float:
+    return min(profile.dma_bytes_per_second, profile.link.bytes_per_second)
+
+
+def _host_ns(group: NetworkGroupProgram, profile: Profile) -> float:
+    size = sum(stream.transfer_size * stream.transfers_per_frame for stream in group.streams)
+    return (
+        profile.host_frame_ns + profile.host_stream_ns * len(group.streams) + size / profile.host_bytes_per_second * NS
+    )
+
+
+def _traffic(group: NetworkGroupProgram, context: int, actions: Sequence[Action]) -> Traffic:
+    size = {Direction.H2D: 0, Direction.D2H: 0}
+    for stream in group.streams:
+        if stream.context_index == context:
+            size[stream.direction] += stream.transfer_size * stream.transfers_per_frame
+    for action in actions:
+        direction = (
+            Direction.H2D if action.type in _EDGE_INPUTS else Direction.D2H if action.type in _EDGE_OUTPUTS else None
+        )
+        if direction is not None:
+            size[direction] += action.value("periph_bytes_per_buffer") * action.value("periph_buffers_per_frame")
+    return Traffic(size[Direction.H2D], size[Direction.D2H])
+
+
+def _flow(profile: Profile, compute: Compute, traffic: Traffic, host_ns: float) -> Flow:
+    rate = _rate(profile)
+    h2d, d2h = traffic.h2d_bytes / rate * NS, traffic.d2h_bytes / rate * NS
+    on_link = profile.link.bytes_per_second < profile.dma_bytes_per_second
+    bounds: list[tuple[float, Bound]] = [
+        (compute.interval_ns, "compute"),
+        (h2d, "host link" if on_link else "input dma"),
+        (d2h, "host link" if on_link else "output dma"),
+        (host_ns, "host link"),
+    ]
+    # the first of equals wins, so that an unlimited context counts as compute bound
+    interval, bound_by = max(bounds, key=lambda bound: bound[0])
+    input_ns = profile.link.transfer_ns + max(h2d, compute.intake_ns)
+    latency = input_ns + compute.after_ns + profile.link.transfer_ns
+    return Flow(input_ns, latency, interval, bound_by, compute, traffic)
