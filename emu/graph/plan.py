@@ -254,15 +254,12 @@ def check_shapes(graph: Graph, node: Node) -> None:
 
 def _check_arity(graph: Graph, node: Node, op: Op) -> None:
     given = len(node.inputs)
-    if given < op.least:
-        raise node_error(
-            graph, node, f"needs at least {op.least} inputs, has {given}", status=GraphStatus.GRAPH_STRUCTURE
-        )
-    if op.most is not None and given > op.most:
-        raise node_error(
-            graph, node, f"takes at most {op.most} inputs, has {given}", status=GraphStatus.GRAPH_STRUCTURE
-        )
-    absent = next((place for place, at in enumerate(node.inputs[: op.least]) if at is None), None)
+    least, most = op.arity()
+    if given < least:
+        raise node_error(graph, node, f"needs at least {least} inputs, has {given}", status=GraphStatus.GRAPH_STRUCTURE)
+    if most is not None and given > most:
+        raise node_error(graph, node, f"takes at most {most} inputs, has {given}", status=GraphStatus.GRAPH_STRUCTURE)
+    absent = next((place for place, at in enumerate(node.inputs[:least]) if at is None), None)
     if absent is not None:
         raise node_error(graph, node, f"input {absent} is required", status=GraphStatus.GRAPH_STRUCTURE)
 

@@ -66,6 +66,10 @@ class Op:
         open_ended = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
         cls.most = None if open_ended else len(parameters)
 
+    def arity(self) -> tuple[int, int | None]:
+        """Least and most number of operands."""
+        return self.least, self.most
+
     def shape(self, *args: Any, **kwargs: Any) -> Shape | list[Shape | None] | list[Shape] | None:
         raise NotImplementedError
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -54,12 +55,14 @@ def _sigmoid(x: Array, _: float) -> Array:
 
 
 def _elu(x: Array, alpha: float) -> Array:
-    return np.where(x >= 0, x, x.dtype.type(alpha) * np.expm1(np.minimum(x, 0)))
+    y: Array = np.where(x >= 0, x, x.dtype.type(alpha) * np.expm1(np.minimum(x, 0)))
+    return y
 
 
 def _selu(x: Array, _: float) -> Array:
     gamma, alpha = x.dtype.type(SELU_GAMMA), x.dtype.type(SELU_GAMMA * SELU_ALPHA)
-    return np.where(x >= 0, gamma * x, alpha * np.expm1(np.minimum(x, 0)))
+    y: Array = np.where(x >= 0, gamma * x, alpha * np.expm1(np.minimum(x, 0)))
+    return y
 
 
 def _softplus(x: Array, _: float) -> Array:
@@ -69,7 +72,8 @@ def _softplus(x: Array, _: float) -> Array:
 
 def _hard_swish(x: Array, _: float) -> Array:
     wide = x.astype(np.float64)
-    return (wide * np.clip(wide + 3, 0, 6) / 6).astype(x.dtype)
+    y: Array = (wide * np.clip(wide + 3, 0, 6) / 6).astype(x.dtype)
+    return y
 
 
 def _hard_sigmoid(x: Array, _: float) -> Array:
@@ -83,7 +87,8 @@ _erf = np.frompyfunc(math.erf, 1, 1)
 def _gelu(x: Array, _: float) -> Array:
     wide = x.astype(np.float64)
     erf: Array = np.asarray(_erf(wide / math.sqrt(2)), dtype=np.float64)
-    return (0.5 * wide * (1 + erf)).astype(x.dtype)
+    y: Array = (0.5 * wide * (1 + erf)).astype(x.dtype)
+    return y
 
 
 FUNCTIONS: dict[Function, Callable[[Array, float], Array]] = {
@@ -118,15 +123,68 @@ def activate(x: Array, function: Function, coef: float = 0.0) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Activation(Op):
-    """y = scale * function(x); `coef` is the limit, slope or threshold of the functions that have one."""
+    """y = function(x); `coef` is the limit, slope or threshold of the functions that have one."""
 
     function: Function
     coef: float = 0.0
-    scale: float = 1.0
 
     def shape(self, x: Operand) -> Shape:
         return x.shape
 
     def reference(self, x: Array) -> Array:
-        y = activate(x, self.function, self.coef)
-        return y if self.scale == 1 else y * y.dtype.type(self.scale)
+        return activate(x, self.function, self.coef)
+
+
+@dataclass(frozen=True, slots=True)
+class Epilogue:
+    """What an op does to its result before storing it: times alpha, then an activation (CONVENTIONS OM-O5, OM-G6)."""
+
+    alpha: float = 1.0
+    function: Function = Function.LINEAR
+    coef: float = 0.0
+
+    @property
+    def idle(self) -> bool:
+        return self.alpha == 1 and self.function is Function.LINEAR
+
+    def __call__(self, y: Array) -> Array:
+        if self.alpha != 1:
+            y = y * y.dtype.type(self.alpha)
+        return y if self.function is Function.LINEAR else activate(y, self.function, self.coef)
+
+    def in_place(self, y: Array) -> None:
+        """The same on a block that the caller owns."""
+        if self.alpha != 1:
+            np.multiply(y, y.dtype.type(self.alpha), out=y)
+        if self.function is Function.RELU:
+            np.maximum(y, y.dtype.type(0), out=y)
+        elif self.function is Function.RELU6:
+            np.clip(y, y.dtype.type(0), y.dtype.type(6), out=y)
+        elif self.function is not Function.LINEAR:
+            y[...] = activate(y, self.function, self.coef)
+
+
+NO_EPILOGUE = Epilogue()
+
+
+@dataclass(frozen=True, slots=True)
+class Then(Op):
+    """Any op followed by an epilogue."""
+
+    op: Op
+    epilogue: Epilogue
+
+    def arity(self) -> tuple[int, int | None]:
+        return self.op.arity()
+
+    def shape(self, *operands: Operand | None) -> Any:
+        return self.op.shape(*operands)
+
+    def _finish(self, found: Array | list[Array]) -> Array | list[Array]:
+        return [self.epilogue(y) for y in found] if isinstance(found, list) else self.epilogue(found)
+
+    def reference(self, *arrays: Array | None) -> Array | list[Array]:
+        return self._finish(self.op.reference(*arrays))
+
+    def fast(self, *arrays: Array | None) -> Array | list[Array]:
+        return self._finish(self.op.fast(*arrays))

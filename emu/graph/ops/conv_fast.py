@@ -1,0 +1,188 @@
+"""The fast forms of convolution on [N, C, H, W] maps.
+
+- 1x1 without padding: one product of matrices, x is not copied.
+- depthwise: k*k multiply-adds of the padded map shifted against itself. A map is laid out as one line a channel, one
+  map per stride phase, so that every shift is an offset and the inner loops run over whole maps, not rows.
+- the rest: patches of a band of rows side by side (im2col), a few MiB at a time, times the weight matrix.
+
+Bias, alpha and activation are applied to a block while it is in the cache.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from emu.graph.ir import Array
+from emu.graph.ops.activation import Epilogue
+from emu.graph.ops.window import Pads, Pair, pad_map
+
+BAND_BYTES = 2 << 20
+"""Size of a band of patches: it stays in the second-level cache while the product reads it."""
+
+DEPTHWISE_BYTES = 128 << 10
+"""Size of a block of channels in the depthwise form."""
+
+
+def convolve(
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    *,
+    strides: Pair,
+    dilations: Pair,
+    pads: Pads,
+    groups: int,
+    epilogue: Epilogue,
+) -> Array:
+    """Cross-correlation; x [N, C, H, W], weight [Co, C/groups, Kh, Kw], bias [Co]; the result [N, Co, Oh, Ow]."""
+    dtype = np.result_type(x, weight)
+    n, _, height, width = x.shape
+    units, inner, kh, kw = weight.shape
+    out_h = (height + pads[0] + pads[1] - (kh - 1) * dilations[0] - 1) // strides[0] + 1
+    out_w = (width + pads[2] + pads[3] - (kw - 1) * dilations[1] - 1) // strides[1] + 1
+    y = np.empty((n, units, out_h, out_w), dtype)
+    if not y.size:
+        return y
+    if not inner:
+        y[...] = 0
+        _finish(y, bias, epilogue)
+        return y
+    if inner == 1 and groups > 1:
+        _depthwise(x, weight, bias, y, strides, dilations, pads, epilogue)
+        return y
+    full = pad_map(x, pads)
+    matrices = weight.reshape(groups, units // groups, inner * kh * kw)
+    for image in range(n):
+        for group in range(groups):
+            outputs = slice(group * (units // groups), (group + 1) * (units // groups))
+            _patches(
+                full[image, group * inner : (group + 1) * inner],
+                matrices[group],
+                None if bias is None else bias[outputs],
+                y[image, outputs],
+                (kh, kw),
+                strides,
+                dilations,
+                epilogue,
+            )
+    return y
+
+
+def _finish(block: Array, bias: Array | None, epilogue: Epilogue) -> None:
+    """Bias and epilogue on a block [Co, …] that is still in the cache."""
+    if bias is not None:
+        block += bias.reshape(-1, *(1,) * (block.ndim - 1)).astype(block.dtype, copy=False)
+    epilogue.in_place(block)
+
+
+def _patches(
+    x: Array,
+    matrix: Array,
+    bias: Array | None,
+    y: Array,
+    kernel: Pair,
+    strides: Pair,
+    dilations: Pair,
+    epilogue: Epilogue,
+) -> None:
+    """One group of one image: x [C, H, W] padded, matrix [Co, C*Kh*Kw], y [Co, Oh, Ow]."""
+    channels = x.shape[0]
+    units, out_h, out_w = y.shape
+    kh, kw = kernel
+    length = channels * kh * kw
+    if kh == kw == 1 and strides == (1, 1):
+        flat = x.reshape(channels, -1)
+        result = y.reshape(units, -1)
+        # bands again: the epilogue finds its block in the cache
+        step = max(1, BAND_BYTES // (max(units, channels) * y.itemsize))
+        for start in range(0, out_h * out_w, step):
+            block = result[:, start : start + step]
+            np.matmul(matrix, flat[:, start : start + step], out=block)
+            _finish(block, bias, epilogue)
+        return
+    sc, sh, sw = x.strides
+    windows = as_strided(
+        x,
+        (channels, kh, kw, out_h, out_w),
+        (sc, sh * dilations[0], sw * dilations[1], sh * strides[0], sw * strides[1]),
+        writeable=False,
+    )
+    rows = max(1, min(out_h, BAND_BYTES // (length * out_w * y.itemsize)))
+    band = np.empty((channels, kh, kw, rows, out_w), y.dtype)
+    for top in range(0, out_h, rows):
+        count = min(rows, out_h - top)
+        # a shorter last band needs its own contiguous buffer
+        patches = band if count == rows else np.empty((channels, kh, kw, count, out_w), y.dtype)
+        np.copyto(patches, windows[:, :, :, top : top + count])
+        block = y[:, top : top + count].reshape(units, count * out_w)
+        np.matmul(matrix, patches.reshape(length, count * out_w), out=block)
+        _finish(block, bias, epilogue)
+
+
+def _depthwise(
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    y: Array,
+    strides: Pair,
+    dilations: Pair,
+    pads: Pads,
+    epilogue: Epilogue,
+) -> None:
+    """Every output channel reads one input channel: channel c*m+j of the result reads channel c."""
+    n, channels = x.shape[:2]
+    units, _, kh, kw = weight.shape
+    multiplier = units // channels
+    out_h, out_w = y.shape[2:]
+    sh, sw = strides
+    # one map per stride phase; a tap reads phase (offset mod stride), shifted by (offset div stride)
+    line_w = out_w + ((kw - 1) * dilations[1]) // sw
+    line_h = out_h + ((kh - 1) * dilations[0]) // sh
+    used = (out_h - 1) * line_w + out_w
+    taps = []
+    phases: dict[Pair, int] = {}
+    for row in range(kh):
+        for column in range(kw):
+            down, right = row * dilations[0], column * dilations[1]
+            phase = phases.setdefault((down % sh, right % sw), len(phases))
+            taps.append((row, column, phase, (down // sh) * line_w + right // sw))
+    per_channel = (len(phases) * line_h * line_w + 2 * used) * y.itemsize
+    block = max(1, min(channels, DEPTHWISE_BYTES // per_channel))
+    lines = np.zeros((block, len(phases), line_h * line_w), y.dtype)
+    product = np.empty((block, used), y.dtype)
+    total = np.empty((block, out_h * line_w), y.dtype)
+    filters = weight.reshape(channels, multiplier, kh, kw).astype(y.dtype, copy=False)
+    for image in range(n):
+        for start in range(0, channels, block):
+            count = min(block, channels - start)
+            for corner, place in phases.items():
+                line = lines[:count, place].reshape(count, line_h, line_w)
+                _fill_phase(x[image, start : start + count], line, corner, strides, pads)
+            for j in range(multiplier):
+                acc = total[:count, :used]
+                for tap, (row, column, map_at, offset) in enumerate(taps):
+                    source = lines[:count, map_at, offset : offset + used]
+                    factor = filters[start : start + count, j, row, column, None]
+                    if tap == 0:
+                        np.multiply(source, factor, out=acc)
+                    else:
+                        np.multiply(source, factor, out=product[:count])
+                        np.add(acc, product[:count], out=acc)
+                target = y[image, start * multiplier + j : (start + count) * multiplier : multiplier]
+                target[...] = total[:count].reshape(count, out_h, line_w)[:, :, :out_w]
+                own = None if bias is None else bias[start * multiplier + j :: multiplier][:count]
+                _finish(target, own, epilogue)
+
+
+def _fill_phase(x: Array, target: Array, phase: Pair, strides: Pair, pads: Pads) -> None:
+    """target [C, h, w] = every stride-th row and column of the padded x from `phase` on; its border stays zero."""
+    (top, _, left, _), (sh, sw) = pads, strides
+    # first target row whose source row (row * sh + phase - top) is not negative
+    row = max(0, -(-(top - phase[0]) // sh))
+    column = max(0, -(-(left - phase[1]) // sw))
+    source = x[:, row * sh + phase[0] - top :: sh, column * sw + phase[1] - left :: sw]
+    rows = min(source.shape[1], target.shape[1] - row)
+    columns = min(source.shape[2], target.shape[2] - column)
+    if rows > 0 and columns > 0:
+        target[:, row : row + rows, column : column + columns] = source[:, :rows, :columns]
