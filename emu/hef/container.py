@@ -1,0 +1,352 @@
+"""The container around the protobuf: header, sections, checksums (hef-container.md 1 and 2).
+
+All header integers are big-endian. Nothing is copied: every section is a view of the bytes that were given, so that a
+mapped file of gigabytes costs no memory here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+import xxhash
+
+from emu.errors import HailoError, HailoStatus
+from emu.hef.model import ExternalResource
+from emu.hef.runtime import V4_18, V4_20, V4_21, V5_1, V5_2, Runtime
+from emu.recognise import foreign_name
+
+MAGIC = 0x01484546
+CCW_ALIGNMENT = 4096
+"""Where the CCW section of a V3 file starts; zero-copy configuration insists on it (hef-container.md 1.3)."""
+
+_COMMON = struct.Struct(">III")
+_WRAP = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A header field: bytes `offset` to `offset + size`; `size` 16 is raw bytes, else an unsigned integer."""
+
+    name: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Header of one container version, and the first runtime that reads it."""
+
+    header_size: int
+    since: Runtime
+    fields: tuple[Field, ...]
+
+
+LAYOUTS: Mapping[int, Layout] = MappingProxyType(
+    {
+        0: Layout(32, Runtime(0, 0), (Field("reserved", 12, 4), Field("md5", 16, 16))),
+        1: Layout(28, V4_18, (Field("crc", 12, 4), Field("ccws_size", 16, 8), Field("reserved", 24, 4))),
+        2: Layout(
+            44,
+            V4_20,
+            (
+                Field("xxh3_64bits", 12, 8),
+                Field("ccws_size", 20, 8),
+                Field("reserved1", 28, 8),
+                Field("reserved2", 36, 8),
+            ),
+        ),
+        3: Layout(
+            56,
+            V4_21,
+            (
+                Field("xxh3_64bits", 12, 8),
+                Field("ccws_size_with_padding", 20, 8),
+                Field("hef_padding_size", 28, 4),
+                Field("additional_info_size", 32, 8),
+                Field("proto_xxh3_64bits", 40, 8),
+                Field("reserved", 48, 8),
+            ),
+        ),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A run of bytes of the file."""
+
+    name: str
+    offset: int
+    size: int
+
+
+class Checksum:
+    """A checksum in the header over `data`, bytes `offset` on; computed when asked for, once."""
+
+    def __init__(self, name: str, stored: int | bytes, data: memoryview, offset: int) -> None:
+        self.name = name
+        self.stored = stored
+        self.offset = offset
+        self.size = len(data)
+        self._data = data
+
+    @cached_property
+    def computed(self) -> int | bytes:
+        return _ALGORITHMS[self.name](self._data)
+
+    @property
+    def matches(self) -> bool:
+        return self.stored == self.computed
+
+    def text(self, value: int | bytes) -> str:
+        """Hexadecimal, as wide as the header field."""
+        if isinstance(value, bytes):
+            return value.hex()
+        return f"{value:08x}" if self.name == "crc" else f"{value:016x}"
+
+
+_ALGORITHMS: dict[str, Callable[[memoryview], int | bytes]] = {
+    "md5": lambda data: hashlib.md5(data, usedforsecurity=False).digest(),
+    "crc": zlib.crc32,
+    "xxh3_64bits": xxhash.xxh3_64_intdigest,
+    "proto_xxh3_64bits": xxhash.xxh3_64_intdigest,
+}
+
+
+class Container:
+    """A container whose header could be read.
+
+    `fields` holds the header fields of `LAYOUTS[version]` by name. Raises HailoError 14 (file) or 91 (memory) when the
+    bytes end before the header does, 92 for an unknown version; `validate` does the rest of the runtime's checks.
+    """
+
+    def __init__(self, data: memoryview, name: str, *, from_memory: bool = False, runtime: Runtime = V5_2) -> None:
+        self.data = data
+        self.name = name
+        self.from_memory = from_memory
+        self.file_size = len(data)
+        self._check_memory_size(runtime)
+        if self.file_size < _COMMON.size:
+            raise self._short(runtime, _COMMON.size)
+        self.magic: int
+        self.version: int
+        self.hef_proto_size: int
+        self.magic, self.version, self.hef_proto_size = _COMMON.unpack_from(data)
+        layout = LAYOUTS.get(self.version)
+        if layout is None or runtime < layout.since:
+            raise self._unknown_version(runtime, layout)
+        self.header_size = layout.header_size
+        if self.file_size < self.header_size:
+            raise self._short(runtime, self.header_size)
+        self.fields: dict[str, int | bytes] = {
+            field.name: bytes(data[field.offset : field.offset + field.size])
+            if field.size == 16
+            else int.from_bytes(data[field.offset : field.offset + field.size], "big")
+            for field in layout.fields
+        }
+
+    # --- the numbers of the header ------------------------------------------------------------------------------
+
+    def number(self, name: str) -> int:
+        """An integer field, 0 where this version has none of that name."""
+        value = self.fields.get(name, 0)
+        assert isinstance(value, int)
+        return value
+
+    @property
+    def ccws_size_with_padding(self) -> int:
+        """Bytes between the proto and additional_info: `ccws_size` of V1 and V2, 0 for V0."""
+        return self.number("ccws_size_with_padding") if self.version == 3 else self.number("ccws_size")
+
+    @property
+    def ccws_section_size(self) -> int:
+        """Bytes of CCW data; negative in a V3 header with more padding than section (the runtime wraps it)."""
+        return self.ccws_size_with_padding - self.number("hef_padding_size")
+
+    @property
+    def offset_zero_point(self) -> int:
+        """File offset that CCW pointers and external resources count from; 0 for V0, which has neither."""
+        if self.version == 0:
+            return 0
+        return self.header_size + self.hef_proto_size + self.number("hef_padding_size")
+
+    @property
+    def declared_size(self) -> int:
+        """The file size that the header speaks of, modulo 2^64 as the runtime adds it up."""
+        body = self.hef_proto_size + self.ccws_size_with_padding + self.number("additional_info_size")
+        return self.header_size + body % _WRAP
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """What the header says lies where; a damaged file may be shorter."""
+        sizes = [("header", self.header_size), ("proto", self.hef_proto_size)]
+        if self.version == 3:
+            sizes.append(("padding", self.number("hef_padding_size")))
+        if self.version > 0:
+            sizes.append(("ccws", max(0, self.ccws_section_size)))
+        if self.version == 3:
+            sizes.append(("additional_info", self.number("additional_info_size")))
+        out = []
+        offset = 0
+        for name, size in sizes:
+            out.append(Section(name, offset, size))
+            offset += size
+        return tuple(out)
+
+    # --- checksums ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def checksum(self) -> Checksum:
+        """The checksum over everything behind the header."""
+        name = {0: "md5", 1: "crc"}.get(self.version, "xxh3_64bits")
+        return Checksum(name, self.fields[name], self.data[self.header_size :], self.header_size)
+
+    @cached_property
+    def proto_checksum(self) -> Checksum | None:
+        """The checksum over the proto alone: V3 files of compilers since 5.1."""
+        stored = self.number("proto_xxh3_64bits")
+        if not stored:
+            return None
+        end = self.header_size + self.hef_proto_size
+        return Checksum("proto_xxh3_64bits", stored, self.data[self.header_size : end], self.header_size)
+
+    def checks_proto_only(self, runtime: Runtime) -> bool:
+        """Whether this runtime looks at the proto hash and at nothing else (hef-container.md 2)."""
+        return runtime >= V5_1 and self.proto_checksum is not None
+
+    @property
+    def hash(self) -> str:
+        """What Hef::hash() prints: the stored checksum as it lies in a little-endian host's memory."""
+        stored = self.checksum.stored
+        if isinstance(stored, bytes):
+            return stored.hex()
+        return stored.to_bytes(4 if self.version == 1 else 8, "little").hex()
+
+    # --- checks -------------------------------------------------------------------------------------------------
+
+    def validate(self, runtime: Runtime) -> None:
+        """What the runtime checks before it parses, in its order (hef-container.md 2.1).
+
+        Raises HailoError 92 (magic), 91 (length, checksum, padding), 14 (a file that ends within the hashed proto).
+        """
+        padding = self.number("hef_padding_size")
+        if self.from_memory and self.version == 3 and self.ccws_size_with_padding < padding:
+            raise self._refusal(
+                runtime,
+                HailoStatus.HAILO_HEF_FILE_CORRUPTED,
+                f"ccws_size_with_padding {self.ccws_size_with_padding} is less than hef_padding_size {padding}",
+            )
+        if self.checks_proto_only(runtime):
+            self._validate_proto_hash(runtime)
+            return
+        if self.magic != MAGIC:
+            raise self._refusal(
+                runtime,
+                HailoStatus.HAILO_HEF_NOT_SUPPORTED,
+                f"not a HEF: the magic is {self.magic:08x}, not {MAGIC:08x}{self._instead()}",
+            )
+        if self.declared_size != self.file_size:
+            raise self._refusal(runtime, HailoStatus.HAILO_HEF_FILE_CORRUPTED, self.length_text())
+        if not self.checksum.matches:
+            raise self._refusal(runtime, HailoStatus.HAILO_HEF_FILE_CORRUPTED, self.mismatch_text(self.checksum))
+
+    def _validate_proto_hash(self, runtime: Runtime) -> None:
+        checksum = self.proto_checksum
+        assert checksum is not None
+        if checksum.size < self.hef_proto_size:
+            # From memory the runtime would hash the bytes behind the buffer: undefined, so refused as corrupt.
+            status = HailoStatus.HAILO_FILE_OPERATION_FAILURE
+            if self.from_memory:
+                status = HailoStatus.HAILO_HEF_FILE_CORRUPTED
+            raise self._refusal(
+                runtime,
+                status,
+                f"truncated: hef_proto_size is {self.hef_proto_size} bytes, {checksum.size} are left behind the header",
+            )
+        if not checksum.matches:
+            raise self._refusal(runtime, HailoStatus.HAILO_HEF_FILE_CORRUPTED, self.mismatch_text(checksum))
+
+    def length_text(self) -> str:
+        """How the length differs from what the header adds up to."""
+        missing = self.declared_size - self.file_size
+        what = f"truncated: {missing} bytes are missing" if missing > 0 else f"{-missing} bytes too many"
+        return f"{what}: the header adds up to {self.declared_size} bytes, the file has {self.file_size}"
+
+    def mismatch_text(self, checksum: Checksum) -> str:
+        """Stored against computed checksum."""
+        return (
+            f"{checksum.name} does not match: stored {checksum.text(checksum.stored)}, computed "
+            f"{checksum.text(checksum.computed)} over {checksum.size} bytes from offset {checksum.offset}"
+        )
+
+    def _check_memory_size(self, runtime: Runtime) -> None:
+        """The memory loader wants room for the largest header it knows (hef-container.md 1.2)."""
+        if not self.from_memory:
+            return
+        least = max(layout.header_size for layout in LAYOUTS.values() if layout.since <= runtime)
+        if self.file_size < least:
+            raise self._refusal(
+                runtime,
+                HailoStatus.HAILO_HEF_FILE_CORRUPTED,
+                f"a buffer of {self.file_size} bytes holds no HEF header ({least} bytes){self._instead()}",
+            )
+
+    def _short(self, runtime: Runtime, header_size: int) -> HailoError:
+        return self._refusal(
+            runtime,
+            HailoStatus.HAILO_FILE_OPERATION_FAILURE,
+            f"{self.file_size} bytes are too few for a HEF header ({header_size} bytes){self._instead()}",
+        )
+
+    def _unknown_version(self, runtime: Runtime, layout: Layout | None) -> HailoError:
+        if layout is not None:
+            text = f"container version {self.version} is read since HailoRT {layout.since}, not by {runtime}"
+        elif self.magic == MAGIC:
+            text = f"container version {self.version} is not known (0 to {max(LAYOUTS)})"
+        else:
+            text = f"not a HEF: the file starts with {bytes(self.data[:4]).hex(' ')}{self._instead()}"
+        return self._refusal(runtime, HailoStatus.HAILO_HEF_NOT_SUPPORTED, text)
+
+    def _instead(self) -> str:
+        foreign = foreign_name(self.data)
+        return f"; it is {foreign}" if foreign else ""
+
+    def _refusal(self, runtime: Runtime, status: HailoStatus, message: str) -> HailoError:
+        return runtime.refusal(status, message, file=self.name)
+
+    # --- bytes of the sections ----------------------------------------------------------------------------------
+
+    @property
+    def proto(self) -> memoryview:
+        """The bytes of the message; fewer than hef_proto_size where the file ends before."""
+        return self.data[self.header_size : self.header_size + self.hef_proto_size]
+
+    def ccw(self, offset: int, size: int) -> memoryview:
+        """`size` bytes at `offset` from the zero point.
+
+        Raises HailoError 14 where the file ends before: as the file reader of the runtime does; its memory reader would
+        read behind the buffer, which ours refuses alike.
+        """
+        start = self.offset_zero_point + offset
+        if start + size > self.file_size:
+            raise HailoError(
+                HailoStatus.HAILO_FILE_OPERATION_FAILURE,
+                f"CCW bytes {start} to {start + size} lie outside the file of {self.file_size} bytes",
+                file=self.name,
+                offset=offset,
+                size=size,
+            )
+        return self.data[start : start + size]
+
+    def external_resource(self, resource: ExternalResource) -> memoryview | None:
+        """The bytes of an external resource, None where they lie outside the file."""
+        start = self.offset_zero_point + resource.offset
+        if start + resource.size > self.file_size:
+            return None
+        return self.data[start : start + resource.size]

@@ -1,0 +1,200 @@
+"""An opened HEF: the container and the parsed message, the model built on first use."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+
+from google.protobuf.message import DecodeError
+
+from emu.errors import HailoError, HailoStatus, UsageError
+from emu.hef import build
+from emu.hef.container import Container
+from emu.hef.features import SupportedFeatures, supported_features
+from emu.hef.model import (
+    CoreOp,
+    Extension,
+    ExternalResource,
+    Header,
+    IncludedFeatures,
+    NetworkGroup,
+)
+from emu.hef.runtime import V5_0, V5_2, Runtime, default_runtime
+from emu.schemas import hef_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Source: TypeAlias = str | Path | bytes | bytearray | memoryview | BinaryIO
+
+
+class Hef:
+    """A HEF whose container and protobuf are sound to `runtime`; `open_hef` makes one.
+
+    The properties read the parsed message on first use and never fail on it: what the runtime refuses in it at load
+    is for `emu.hef.load.check_load` to say.
+    """
+
+    def __init__(self, container: Container, message: pb.ProtoHEFHef, runtime: Runtime) -> None:
+        self.container = container
+        self.message = message
+        self.version = runtime
+
+    @property
+    def name(self) -> str:
+        """Where the bytes came from: a path, or `<memory>`."""
+        return self.container.name
+
+    @property
+    def runtime(self) -> str:
+        """`4.23` or `5.2`: whose compile rules apply."""
+        return self.version.line
+
+    @cached_property
+    def header(self) -> Header:
+        return build.build_header(self.message.header)
+
+    @cached_property
+    def included_features(self) -> IncludedFeatures:
+        return build.build_included_features(self.message.included_features)
+
+    @cached_property
+    def extensions(self) -> tuple[Extension, ...]:
+        return build.build_extensions(self.message.extensions)
+
+    @cached_property
+    def optional_extensions(self) -> tuple[Extension, ...]:
+        return build.build_extensions(self.message.optional_extensions)
+
+    @cached_property
+    def external_resources(self) -> tuple[ExternalResource, ...]:
+        return build.build_external_resources(self.message.external_resources)
+
+    @cached_property
+    def features(self) -> SupportedFeatures:
+        """The flags that the extensions set."""
+        return supported_features(self.header, self.included_features, self.extensions, self.optional_extensions)
+
+    @cached_property
+    def network_groups(self) -> tuple[NetworkGroup, ...]:
+        """The network groups in file order."""
+        net_flow = self.features.hailo_net_flow
+        return tuple([build.build_network_group(group, net_flow) for group in self.message.network_groups])
+
+    @property
+    def ordered_network_groups(self) -> tuple[NetworkGroup, ...]:
+        """The network groups in the runtime's order, the default group first: 4.x reverses the file's order."""
+        groups = self.network_groups
+        return groups[::-1] if self.version < V5_0 else groups
+
+    def core_ops(self) -> Iterator[CoreOp]:
+        """Every core op of the file, alternatives per cluster layout included, in file order."""
+        for group in self.network_groups:
+            if group.core_op is not None:
+                yield group.core_op
+                for partial in group.core_op.partial_core_ops:
+                    yield partial.core_op
+
+    def ccw(self, offset: int, size: int) -> memoryview:
+        """The CCW bytes of a pointer action, a view of the file; HailoError 14 outside of it."""
+        return self.container.ccw(offset, size)
+
+
+def _map(path: Path) -> memoryview:
+    """The bytes of a regular file, mapped. HailoError 13: cannot be opened; 14: cannot be read (a directory …)."""
+    try:
+        with path.open("rb") as file:
+            return _map_descriptor(file.fileno(), str(path))
+    except OSError as error:
+        if isinstance(error, IsADirectoryError):
+            raise _unreadable(str(path), "is a directory") from error
+        reason = (error.strerror or str(error)).lower()
+        raise HailoError(
+            HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open the file: {reason}", file=str(path)
+        ) from error
+
+
+def _map_descriptor(descriptor: int, name: str) -> memoryview:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise _unreadable(name, "is not a regular file (`-` reads standard input)")
+    if status.st_size == 0:
+        return memoryview(b"")
+    return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+
+
+def _unreadable(name: str, what: str) -> HailoError:
+    return HailoError(HailoStatus.HAILO_FILE_OPERATION_FAILURE, f"{name} {what}", file=name)
+
+
+def read_source(source: Source) -> tuple[memoryview, str]:
+    """The bytes of a source and its name; files are mapped, not read. UsageError for another type."""
+    if isinstance(source, str | Path):
+        return _map(Path(source)), str(source)
+    if isinstance(source, bytes | bytearray | memoryview):
+        return memoryview(source).cast("B").toreadonly(), "<memory>"
+    if hasattr(source, "read"):
+        name = str(getattr(source, "name", "<file>"))
+        try:
+            descriptor = source.fileno()
+        except OSError:
+            return memoryview(source.read()), name
+        if source.tell() == 0 and stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return _map_descriptor(descriptor, name), name
+        return memoryview(source.read()), name
+    raise UsageError(
+        f"a HEF opens from a path (str, Path), bytes, a memoryview or a binary file, not from {type(source).__name__}"
+    )
+
+
+def _parse(container: Container) -> pb.ProtoHEFHef | None:
+    """The message, None where protobuf refuses it or the file ends within it."""
+    proto = container.proto
+    if len(proto) < container.hef_proto_size:
+        return None
+    message = pb.ProtoHEFHef()
+    try:
+        message.ParseFromString(bytes(proto))
+    except DecodeError:
+        return None
+    return message
+
+
+def open_hef(
+    source: Source,
+    *,
+    runtime: str | None = None,
+    from_memory: bool = False,
+    runtime_version: str | None = None,
+) -> Hef:
+    """Open a HEF and check its container and protobuf as the runtime does.
+
+    `runtime` is 4.23 or 5.2, by default 4.23 for the Hailo-8 family and 5.2 for all else (cli.md); `runtime_version`
+    overrides it with any version from 4.6 on, for the statuses that version gives. `from_memory` checks as the
+    runtime's memory loader does, whatever the source.
+
+    Raises HailoError 13 or 14 (cannot be opened or read), 91 (corrupt), 92 (not a HEF, unknown version); up to 4.20
+    the last two are 26. UsageError for a source or a version that is none.
+    """
+    data, name = read_source(source)
+    given = runtime_version if runtime_version is not None else runtime
+    version = None if given is None else Runtime.parse(given)
+    container = Container(data, name, from_memory=from_memory, runtime=version or V5_2)
+    message = None
+    if version is None:
+        message = _parse(container)
+        version = default_runtime(None if message is None else message.header.hw_arch)
+    container.validate(version)
+    if message is None:
+        message = _parse(container)
+    if message is None:
+        raise version.refusal(
+            HailoStatus.HAILO_HEF_FILE_CORRUPTED,
+            f"the {container.hef_proto_size} bytes behind the header do not parse as the protobuf message of a HEF",
+            file=name,
+        )
+    return Hef(container, message, version)
