@@ -43,11 +43,12 @@ class ContextProgram:
 
 @dataclass(frozen=True, slots=True)
 class DescriptorProgram:
-    """Descriptors written into a list: `size` bytes from `segments`, from descriptor `start` on, one transfer.
+    """Descriptors written into a list: `transfers` transfers of `size` bytes each, from descriptor `start` on.
 
-    `segments` are the source bytes in order (views of the mapped file, never copies); None: memory without initial
-    content (boundary, inter-context, DDR, cache). `offset` is the position in the buffer `buffer_id`, so that several
-    lists over one buffer share its bytes.
+    Each transfer begins on a descriptor of its own, and the buffer advances by whole pages (vdma.md 2.3); circular
+    lists may wrap. `segments` are the source bytes in order (views of the mapped file, never copies); None: memory
+    without initial content (boundary, inter-context, DDR, cache). `offset` is the position in the buffer `buffer_id`,
+    so that several lists over one buffer share its bytes. `device_interrupt`: on the last descriptor of all.
     """
 
     start: int
@@ -56,6 +57,7 @@ class DescriptorProgram:
     offset: int
     segments: tuple[memoryview | bytes, ...] | None
     device_interrupt: bool
+    transfers: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class DescriptorList:
 
 @dataclass(frozen=True, slots=True)
 class ContinuousBuffer:
-    """A CCB buffer in device-visible memory; `segments` as in DescriptorProgram."""
+    """A CCB buffer in device-visible memory; `segments` as in DescriptorProgram, the rest of `size` is zero."""
 
     dma_address: int
     size: int
