@@ -1,0 +1,458 @@
+"""Network groups, networks, streams and vstreams of a HEF, as the getters of libhailort report them.
+
+stream-infos.md is the specification; `hef_infos(hef)` makes everything at once, and with it every check of edge layers
+and post-process ops that the runtime makes when it loads the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from emu.errors import HailoError, HailoStatus
+from emu.hef import model
+from emu.hef.enums import EdgeConnectionType, HwArch
+from emu.hef.features import SupportedFeatures
+from emu.hef.formats import (
+    NMS_ORDERS,
+    Format,
+    FormatOrder,
+    FormatType,
+    NmsInfo,
+    NmsShape,
+    QuantInfo,
+    Shape,
+    frame_size,
+    nms_frame_size,
+)
+from emu.hef.layers import (
+    MAX_NETWORK_GROUP_NAME,
+    MAX_NETWORK_NAME,
+    LayerInfo,
+    StreamDirection,
+    check_context,
+    check_unique_names,
+    context_layers,
+    host_format,
+    network_names,
+)
+from emu.hef.ops import OpInfo, group_ops
+from emu.hef.runtime import Runtime
+
+if TYPE_CHECKING:
+    from emu.hef import Hef
+
+# architectures whose files hold one configuration per cluster layout (hef-container.md 5.2)
+MULTI_LAYOUT_ARCHS = frozenset({HwArch.HAILO8L, HwArch.HAILO15M})
+
+
+@dataclass(frozen=True, slots=True)
+class StreamInfo:
+    """`hailo_stream_info_t` and `quant_infos` of one stream; NMS streams have `nms_info`, whose shapes mean nothing."""
+
+    name: str
+    network_name: str
+    direction: StreamDirection
+    index: int
+    format: Format
+    shape: Shape
+    hw_shape: Shape
+    hw_data_bytes: int
+    hw_frame_size: int
+    quant_info: QuantInfo
+    quant_infos: tuple[QuantInfo, ...]
+    is_mux: bool
+    nms_info: NmsInfo | None
+    layer: LayerInfo
+
+
+@dataclass(frozen=True, slots=True)
+class VStreamInfo:
+    """`hailo_vstream_info_t`: `nms_shape` for NMS orders, `shape` for all others.
+
+    `frame_size` is in bytes, of the format given here. `streams` are the device streams that it is made of or feeds.
+    """
+
+    name: str
+    network_name: str
+    direction: StreamDirection
+    format: Format
+    shape: Shape | None
+    nms_shape: NmsShape | None
+    quant_info: QuantInfo
+    frame_size: int
+    streams: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkGroupInfo:
+    """Everything the getters say about one network group.
+
+    Streams and input vstreams are in layer order, output vstreams in the order of `sorted_output_names`.
+    """
+
+    name: str
+    is_multi_context: bool
+    dynamic_contexts: int
+    networks: tuple[str, ...]
+    bottleneck_fps: float
+    sorted_output_names: tuple[str, ...]
+    input_streams: tuple[StreamInfo, ...]
+    output_streams: tuple[StreamInfo, ...]
+    input_vstreams: tuple[VStreamInfo, ...]
+    output_vstreams: tuple[VStreamInfo, ...]
+    ops: tuple[OpInfo, ...]
+    layers: tuple[tuple[LayerInfo, ...], ...]
+
+    @property
+    def streams(self) -> tuple[StreamInfo, ...]:
+        return self.input_streams + self.output_streams
+
+    @property
+    def vstreams(self) -> tuple[VStreamInfo, ...]:
+        return self.input_vstreams + self.output_vstreams
+
+    @property
+    def default_network_name(self) -> str:
+        return f"{self.name}/{self.name}"
+
+    def boundary_layers(self) -> tuple[LayerInfo, ...]:
+        return tuple(layer for context in self.layers for layer in context if layer.type is EdgeConnectionType.BOUNDARY)
+
+    def streams_of(self, network: str, direction: StreamDirection) -> tuple[StreamInfo, ...]:
+        """Streams of a network ("" and the default name: of all); HAILO_NOT_FOUND if it is unknown or has none."""
+        streams = self.input_streams if direction is StreamDirection.H2D else self.output_streams
+        return tuple(stream for stream in streams if stream.network_name in self._networks_for(network, direction))
+
+    def vstreams_of(self, network: str, direction: StreamDirection) -> tuple[VStreamInfo, ...]:
+        """As `streams_of`; vstreams of ops belong to every network (stream-infos.md 2)."""
+        vstreams = self.input_vstreams if direction is StreamDirection.H2D else self.output_vstreams
+        wanted = self._networks_for(network, direction)
+        op_outputs = {op.output_name for op in self.ops}
+        return tuple(vstream for vstream in vstreams if vstream.name in op_outputs or vstream.network_name in wanted)
+
+    def original_names(self, vstream: str) -> tuple[str, ...]:
+        """Names the layer had in the original model; HAILO_NOT_FOUND for an op's output or a fused layer."""
+        for layer in self.boundary_layers():
+            for leaf in layer.leaves():
+                if leaf.name == vstream:
+                    return leaf.all_original_names()
+        raise HailoError(HailoStatus.HAILO_NOT_FOUND, f"vstream {vstream!r} has no original names")
+
+    def vstreams_of_stream(self, stream: str) -> tuple[str, ...]:
+        """Names of the vstreams that a device stream carries (stream-infos.md 6); HAILO_NOT_FOUND if unknown."""
+        for layer in self.boundary_layers():
+            if any(part.name == stream for part in layer.streams()):
+                outputs = tuple(op.output_name for op in self.ops if stream in op.inputs)
+                if outputs:
+                    return outputs
+                if layer.fused_nms_layer is not None:
+                    return (layer.fused_nms_layer.name,)
+                return tuple(leaf.name for leaf in layer.leaves())
+        raise HailoError(HailoStatus.HAILO_NOT_FOUND, f"there is no stream {stream!r} in {self.name!r}")
+
+    def _networks_for(self, network: str, direction: StreamDirection) -> frozenset[str]:
+        if network in ("", self.default_network_name):
+            return frozenset(stream.network_name for stream in self.streams) | {self.default_network_name}
+        if network not in self.networks:
+            raise HailoError(HailoStatus.HAILO_NOT_FOUND, f"there is no network {network!r} in {self.name!r}")
+        streams = self.input_streams if direction is StreamDirection.H2D else self.output_streams
+        if not any(stream.network_name == network for stream in streams):
+            side = "input" if direction is StreamDirection.H2D else "output"
+            raise HailoError(HailoStatus.HAILO_NOT_FOUND, f"network {network!r} has no {side} streams")
+        return frozenset({network})
+
+
+@dataclass(frozen=True, slots=True)
+class HefInfos:
+    """The network groups in the runtime's own order: the first is the default one (hef-container.md 3.1)."""
+
+    network_groups: tuple[NetworkGroupInfo, ...]
+
+    def sorted_by_name(self) -> tuple[NetworkGroupInfo, ...]:
+        """As get_network_groups_infos and parse-hef list them."""
+        return tuple(sorted(self.network_groups, key=lambda group: group.name.encode()))
+
+    def find(self, name: str) -> tuple[NetworkGroupInfo, str]:
+        """The group and network that a name stands for (stream-infos.md 1); HAILO_NOT_FOUND.
+
+        "" is the default group; a group's name stands for all its networks, which is the network "".
+        """
+        if not name and self.network_groups:
+            return self.network_groups[0], ""
+        for group in self.network_groups:
+            if name in (group.name, group.default_network_name):
+                return group, ""
+            if name in group.networks:
+                return group, name
+        raise HailoError(HailoStatus.HAILO_NOT_FOUND, f"there is no network group or network {name!r}")
+
+
+def hef_infos(hef: Hef) -> HefInfos:
+    """All infos of a HEF under `hef.version`; raises HailoError with the status of the runtime's own check at load."""
+    groups = hef.ordered_network_groups
+    seen: set[str] = set()
+    for group in groups:
+        if group.network_group_name in seen:
+            raise HailoError(
+                HailoStatus.HAILO_INVALID_OPERATION, f"two network groups are named {group.network_group_name!r}"
+            )
+        seen.add(group.network_group_name)
+    arch = hef.header.hw_arch
+    return HefInfos(tuple(network_group_info(group, arch, hef.features, hef.version) for group in groups))
+
+
+def network_group_info(
+    group: model.NetworkGroup, arch: HwArch | int, features: SupportedFeatures, runtime: Runtime
+) -> NetworkGroupInfo:
+    """Infos of one group; of a partial one those of the layout with the smallest bitmap (all layouts are checked)."""
+    name = group.network_group_name
+    if len(name.encode()) > MAX_NETWORK_GROUP_NAME:
+        raise HailoError(
+            HailoStatus.HAILO_INTERNAL_FAILURE,
+            f"a network group name of {len(name.encode())} bytes, {MAX_NETWORK_GROUP_NAME} are possible",
+        )
+    if group.core_op is None:
+        raise _crash(f"network group {name!r} has HAILO_NET_FLOW but no core op")
+    alternatives = _alternatives(group.core_op, name, arch)
+    results = {bitmap: _core_op_info(group, core_op, arch, features, runtime) for bitmap, core_op in alternatives}
+    chosen = results[min(results)]
+    # whether it counts as multi context is decided by the first layout in the file (fw-trace.md 1)
+    first = alternatives[0][1]
+    return NetworkGroupInfo(
+        name=name,
+        is_multi_context=len(first.contexts) > 1,
+        dynamic_contexts=chosen.dynamic_contexts,
+        networks=chosen.networks,
+        bottleneck_fps=chosen.bottleneck_fps,
+        sorted_output_names=chosen.sorted_output_names,
+        input_streams=chosen.input_streams,
+        output_streams=chosen.output_streams,
+        input_vstreams=chosen.input_vstreams,
+        output_vstreams=chosen.output_vstreams,
+        ops=chosen.ops,
+        layers=chosen.layers,
+    )
+
+
+def _crash(message: str) -> HailoError:
+    """What makes the real process crash has no status of its own."""
+    return HailoError(HailoStatus.HAILO_INVALID_HEF, f"{message}; the real runtime crashes on it")
+
+
+def _alternatives(core_op: model.CoreOp, name: str, arch: HwArch | int) -> list[tuple[int, model.CoreOp]]:
+    """(cluster bitmap, core op) in file order; one entry without a layout for all other architectures."""
+    if arch not in MULTI_LAYOUT_ARCHS:
+        return [(0xFFFFFFFF, core_op)]
+    if not core_op.partial_core_ops:
+        raise _crash(f"network group {name!r} is compiled for {HwArch(arch).name} but has no partial layouts")
+    return [(part.layout.partial_clusters_layout_bitmap, part.core_op) for part in core_op.partial_core_ops]
+
+
+def _core_op_info(
+    group: model.NetworkGroup,
+    core_op: model.CoreOp,
+    arch: HwArch | int,
+    features: SupportedFeatures,
+    runtime: Runtime,
+) -> NetworkGroupInfo:
+    name = group.network_group_name
+    if not core_op.contexts:
+        raise _crash(f"network group {name!r} has no contexts")
+    layers = []
+    for index, context in enumerate(core_op.contexts):
+        context_infos = context_layers(name, core_op, context, index, arch, features, runtime)
+        check_context(context_infos, index)
+        layers.append(context_infos)
+    boundary = [layer for context in layers for layer in context if layer.type is EdgeConnectionType.BOUNDARY]
+    check_unique_names(boundary)
+    inputs = [layer for layer in boundary if layer.direction is StreamDirection.H2D]
+    outputs = [layer for layer in boundary if layer.direction is StreamDirection.D2H]
+    ops = group_ops(group, outputs, runtime)
+    order = _sorted_output_names(group, core_op)
+    output_vstreams = _output_vstreams(outputs, ops, f"{name}/{name}", runtime)
+    return NetworkGroupInfo(
+        name=name,
+        is_multi_context=len(core_op.contexts) > 1,
+        dynamic_contexts=len(core_op.contexts),
+        networks=_reported_networks(group, features, core_op),
+        bottleneck_fps=core_op.network_group_metadata.bottleneck_fps,
+        sorted_output_names=order,
+        input_streams=tuple(_stream(part) for layer in inputs for part in layer.streams()),
+        output_streams=tuple(_stream(part) for layer in outputs for part in layer.streams()),
+        input_vstreams=tuple(_layer_vstream(layer, _part_names(layer), runtime) for layer in inputs),
+        output_vstreams=_sort_outputs(output_vstreams, order, name),
+        ops=ops,
+        layers=tuple(layers),
+    )
+
+
+def _reported_networks(
+    group: model.NetworkGroup, features: SupportedFeatures, core_op: model.CoreOp
+) -> tuple[str, ...]:
+    name = group.network_group_name
+    for full_name in network_names(name, core_op, features):
+        if len(full_name.encode()) > MAX_NETWORK_NAME:
+            raise HailoError(
+                HailoStatus.HAILO_INTERNAL_FAILURE,
+                f"a network name of {len(full_name.encode())} bytes, {MAX_NETWORK_NAME} are possible",
+            )
+    if not features.multi_network_support or not group.networks_names:
+        return (f"{name}/{name}",)
+    return tuple(f"{name}/{network}" for network in group.networks_names)
+
+
+def _sorted_output_names(group: model.NetworkGroup, core_op: model.CoreOp) -> tuple[str, ...]:
+    """hef-container.md 6.3."""
+    fused = core_op.fused_layers_metadata
+    if fused.network_has_fused_layers:
+        return fused.updated_sorted_output_names
+    if group.sorted_outputs_order:
+        return group.sorted_outputs_order
+    last = core_op.contexts[-1].metadata.sorted_outputs_order
+    if not last:
+        raise HailoError(
+            HailoStatus.HAILO_INVALID_HEF,
+            f"network group {group.network_group_name!r} says nowhere in which order its outputs come",
+        )
+    return last
+
+
+def _stream(layer: LayerInfo) -> StreamInfo:
+    return StreamInfo(
+        name=layer.name,
+        network_name=layer.network_name,
+        direction=layer.direction,
+        index=layer.stream_index,
+        format=layer.format,
+        shape=layer.shape,
+        hw_shape=layer.hw_shape,
+        hw_data_bytes=layer.hw_data_bytes,
+        hw_frame_size=layer.hw_frame_size,
+        quant_info=layer.quant_info,
+        quant_infos=layer.quant_infos,
+        is_mux=layer.is_mux,
+        nms_info=layer.nms_info,
+        layer=layer,
+    )
+
+
+def _part_names(layer: LayerInfo) -> tuple[str, ...]:
+    return tuple(part.name for part in layer.streams())
+
+
+def vstream_frame_size(format: Format, shape: Shape | None, nms_shape: NmsShape | None, runtime: Runtime) -> int:
+    """Bytes of a vstream's frame in `format`."""
+    if format.order in NMS_ORDERS and nms_shape is not None:
+        return nms_frame_size(nms_shape, format.order, runtime.line)
+    assert shape is not None
+    return frame_size(shape, format)
+
+
+def _vstream(
+    name: str,
+    network_name: str,
+    direction: StreamDirection,
+    format: Format,
+    shape: Shape | None,
+    nms_shape: NmsShape | None,
+    quant_info: QuantInfo,
+    streams: tuple[str, ...],
+    runtime: Runtime,
+) -> VStreamInfo:
+    return VStreamInfo(
+        name,
+        network_name,
+        direction,
+        format,
+        shape,
+        nms_shape,
+        quant_info,
+        vstream_frame_size(format, shape, nms_shape, runtime),
+        streams,
+    )
+
+
+def _layer_vstream(layer: LayerInfo, streams: tuple[str, ...], runtime: Runtime) -> VStreamInfo:
+    """The vstream of an ordinary layer, a mux leaf, a planes layer or an (un)fused on-chip NMS layer."""
+    output = host_format(layer)
+    shape: Shape | None = layer.shape
+    nms_shape: NmsShape | None = None
+    if layer.nms_info is not None and output.order is FormatOrder.HAILO_NMS_BY_CLASS:
+        output = Format(FormatType.FLOAT32, output.order, output.flags)
+        boxes = layer.nms_info.max_bboxes_per_class * layer.nms_info.chunks_per_frame
+        classes = layer.nms_info.number_of_classes
+        shape, nms_shape = None, NmsShape(classes, boxes, boxes * classes)
+    return _vstream(
+        layer.name,
+        layer.network_name,
+        layer.direction,
+        output,
+        shape,
+        nms_shape,
+        layer.quant_info,
+        streams,
+        runtime,
+    )
+
+
+def _output_vstreams(
+    outputs: Iterable[LayerInfo], ops: tuple[OpInfo, ...], default_network: str, runtime: Runtime
+) -> list[VStreamInfo]:
+    """In the order before sorting: layers that no op reads, then ops (stream-infos.md 5)."""
+    layers = list(outputs)
+    read_by_ops = {name for op in ops for name in op.inputs}
+    parts: dict[str, list[str]] = {}
+    for layer in layers:
+        if layer.fused_nms_layer is not None:
+            parts.setdefault(layer.fused_nms_layer.name, []).append(layer.name)
+    vstreams: list[VStreamInfo] = []
+    fused_done: set[str] = set()
+    for layer in layers:
+        if layer.name in read_by_ops:
+            continue
+        fused = layer.fused_nms_layer
+        if fused is not None:
+            if fused.name not in fused_done:
+                fused_done.add(fused.name)
+                vstreams.append(_layer_vstream(fused, tuple(parts[fused.name]), runtime))
+            continue
+        vstreams.extend(_layer_vstream(leaf, (layer.name,), runtime) for leaf in layer.leaves())
+    vstreams.extend(_op_vstream(op, default_network, runtime) for op in ops)
+    return vstreams
+
+
+def _op_vstream(op: OpInfo, default_network: str, runtime: Runtime) -> VStreamInfo:
+    return _vstream(
+        op.output_name,
+        default_network,
+        StreamDirection.D2H,
+        op.format,
+        op.shape,
+        op.nms_shape,
+        op.quant_info,
+        tuple(op.inputs),
+        runtime,
+    )
+
+
+def _sort_outputs(vstreams: list[VStreamInfo], order: tuple[str, ...], group: str) -> tuple[VStreamInfo, ...]:
+    """By position in the sorted output names; a single vstream never consults the list."""
+    if len(vstreams) < 2:
+        return tuple(vstreams)
+    positions: dict[str, int] = {}
+    for position, name in enumerate(order):
+        positions.setdefault(name, position)
+    missing = [vstream.name for vstream in vstreams if vstream.name not in positions]
+    if missing:
+        raise HailoError(
+            HailoStatus.HAILO_INTERNAL_FAILURE,
+            f"output vstream {missing[0]!r} of {group!r} is not among its sorted output names",
+        )
+    return tuple(sorted(vstreams, key=lambda vstream: positions[vstream.name]))
+
+
+def ops_by_output(info: NetworkGroupInfo) -> Mapping[str, OpInfo]:
+    """The group's ops by the name of the vstream they produce."""
+    return {op.output_name: op for op in info.ops}

@@ -1,0 +1,601 @@
+"""Edge layers as the runtime keeps them after loading a HEF: formats, shapes, quantisation, and every check it makes.
+
+`context_layers` turns the edge layers of one context into `LayerInfo`s (hef-container.md 7, stream-infos.md 3,
+transforms.md 3); `check_core_op` then looks at what must hold across layers. The infos that users see
+(`emu.hef.infos`) and the sequencer's streams are both made from these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+
+from emu.errors import HailoError, HailoStatus
+from emu.hef import model
+from emu.hef.enums import EdgeConnectionType, EdgeLayerDirection, EdgeLayerType, EPlanesFormat, HwArch
+from emu.hef.enums import NmsBurstType as ProtoNmsBurstType
+from emu.hef.features import SupportedFeatures
+from emu.hef.formats import (
+    BBOX_PARAMS,
+    INVALID_QUANT_INFO,
+    UINT32_MAX,
+    Format,
+    FormatFlags,
+    FormatOrder,
+    NmsBurstType,
+    NmsDefuseInfo,
+    NmsInfo,
+    QuantInfo,
+    Shape,
+    default_host_order,
+    device_format_order,
+    device_format_type,
+    hw_frame_size,
+    nms_hw_frame_size,
+)
+from emu.hef.runtime import HAILO8_FAMILY, V5_0, V5_1, Runtime
+
+MAX_LAYER_NAME = 127  # bytes without the closing NUL (hef-container.md 6.4)
+MAX_NETWORK_GROUP_NAME = 127
+MAX_NETWORK_NAME = 256
+MAX_NMS_BURST_BYTES = 65536
+MAX_MUX_PREDECESSORS = 32
+_UINT8_MAX, _UINT16_MAX = 0xFF, 0xFFFF
+
+# the architectures whose NMS the runtimes know (hef-container.md 7)
+_HAILO8_NMS = frozenset({HwArch.HAILO8, HwArch.HAILO8P, HwArch.HAILO8R, HwArch.HAILO8L, HwArch.SAGE_B0})
+_HAILO15_NMS = frozenset(
+    {HwArch.HAILO1XH, HwArch.HAILO15M, HwArch.HAILO15L, HwArch.GINGER, HwArch.LAVENDER, HwArch.PLUTO}
+)
+_HAILO15_FAMILY = _HAILO15_NMS | {HwArch.HAILO10H, HwArch.MARS}
+
+
+class StreamDirection(IntEnum):
+    """`hailo_stream_direction_t`."""
+
+    H2D = 0
+    D2H = 1
+
+
+# Largest periph buffer in bytes per architecture; 5.x takes the default for all, 4.x refuses what is not here.
+_DEFAULT_MAX_PERIPH_BYTES = 0x2000
+_MAX_PERIPH_BYTES: Mapping[HwArch, int] = dict.fromkeys(HAILO8_FAMILY, 0x10000) | dict.fromkeys(
+    _HAILO15_FAMILY, _DEFAULT_MAX_PERIPH_BYTES
+)
+
+
+def _max_periph_bytes(arch: HwArch | int, runtime: Runtime) -> int:
+    if runtime >= V5_0:
+        return _DEFAULT_MAX_PERIPH_BYTES
+    if not isinstance(arch, HwArch) or arch not in _MAX_PERIPH_BYTES:
+        raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, f"hw_arch {int(arch)} is unknown to HailoRT {runtime}")
+    return _MAX_PERIPH_BYTES[arch]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerInfo:
+    """One edge layer. `shape` is the host's, `hw_shape` the device's; an NMS layer has `nms_info` and a fused layer.
+
+    A mux has `predecessors` (and its ratios), a planes layer `planes`; those carry `plane_index`. For an NMS layer
+    both shapes are (classes, 5, boxes * chunks). `quant_infos` has one element, or one per feature under
+    OUTPUT_SCALE_PER_FEATURE. Raw fields keep the schema's names and units.
+    """
+
+    type: EdgeConnectionType
+    direction: StreamDirection
+    name: str
+    network_name: str
+    network_index: int
+    context_index: int
+    stream_index: int
+    dma_engine_index: int
+    format: Format
+    shape: Shape
+    hw_shape: Shape
+    hw_data_bytes: int
+    quant_info: QuantInfo
+    quant_infos: tuple[QuantInfo, ...]
+    core_hw_padding: bool
+    core_bytes_per_buffer: int
+    core_buffers_per_frame: int
+    max_shmifo_size: int
+    original_names: tuple[str, ...]
+    nms_info: NmsInfo | None = None
+    fused_nms_layer: LayerInfo | None = None
+    is_mux: bool = False
+    height_gcd: int = 0
+    height_ratios: tuple[int, ...] = ()
+    predecessors: tuple[LayerInfo, ...] = ()
+    planes: tuple[LayerInfo, ...] = ()
+    plane_index: int = 0
+    pad_index: int | None = None
+    connected_contexts: tuple[model.ConnectedContextInfo, ...] = ()
+    buffers: int = 0
+    cache_id: int = 0
+
+    @property
+    def is_multi_planar(self) -> bool:
+        return bool(self.planes)
+
+    @property
+    def hw_frame_size(self) -> int:
+        """Bytes that cross the stream per frame."""
+        if self.nms_info is not None:
+            return nms_hw_frame_size(self.nms_info)
+        return hw_frame_size(self.hw_shape, self.format)
+
+    def streams(self) -> tuple[LayerInfo, ...]:
+        """The streams this layer is made of: the planes of a planes layer, else itself."""
+        return self.planes or (self,)
+
+    def leaves(self) -> tuple[LayerInfo, ...]:
+        """The layers that become vstreams: of a mux its INFO predecessors depth first, else itself."""
+        if not self.is_mux:
+            return (self,)
+        return tuple(leaf for predecessor in self.predecessors for leaf in predecessor.leaves())
+
+    def all_original_names(self) -> tuple[str, ...]:
+        """`original_names`, those of mux leaves and planes included (stream-infos.md 6)."""
+        parts = self.predecessors + self.planes
+        if not parts:
+            return self.original_names
+        return tuple(name for part in parts for name in part.all_original_names())
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """Everything about the surroundings of a layer that its info depends on."""
+
+    arch: HwArch | int
+    features: SupportedFeatures
+    runtime: Runtime
+    max_periph_bytes: int
+    core_op: model.CoreOp
+    context_index: int
+    direction: StreamDirection
+    type: EdgeConnectionType
+    network_name: str
+    network_index: int
+
+    def refuse(self, status: HailoStatus, message: str, name: str) -> HailoError:
+        return HailoError(self.runtime.status(status), message, context=self.context_index, layer=name[:MAX_LAYER_NAME])
+
+
+def network_names(group: str, core_op: model.CoreOp, features: SupportedFeatures) -> tuple[str, ...]:
+    """Full names of the core op's networks by network_index (stream-infos.md 2)."""
+    if not features.multi_network_support:
+        return (f"{group}/{group}",)
+    return tuple(f"{group}/{name}" for name in core_op.networks_names)
+
+
+def context_layers(
+    group: str,
+    core_op: model.CoreOp,
+    context: model.Context,
+    context_index: int,
+    arch: HwArch | int,
+    features: SupportedFeatures,
+    runtime: Runtime,
+) -> tuple[LayerInfo, ...]:
+    """The layers of one context in file order; raises HailoError with the status of the runtime's own check."""
+    names = network_names(group, core_op, features)
+    return tuple(
+        _edge_layer(layer, names, core_op, context_index, arch, features, runtime)
+        for layer in context.metadata.edge_layers
+    )
+
+
+def _edge_layer(
+    layer: model.EdgeLayer,
+    names: tuple[str, ...],
+    core_op: model.CoreOp,
+    context_index: int,
+    arch: HwArch | int,
+    features: SupportedFeatures,
+    runtime: Runtime,
+) -> LayerInfo:
+    switch = layer.context_switch_info
+    if not isinstance(switch.edge_connection_type, EdgeConnectionType):
+        raise HailoError(
+            HailoStatus.HAILO_INVALID_HEF,
+            f"edge_connection_type {switch.edge_connection_type} is none of "
+            f"{', '.join(f'{kind.value} {kind.name}' for kind in EdgeConnectionType)}",
+            context=context_index,
+        )
+    network_index = layer.network_index if features.multi_network_support else 0
+    if network_index >= len(names):
+        raise HailoError(
+            HailoStatus.HAILO_INVALID_ARGUMENT,
+            f"network_index {network_index}, but the network group has {len(names)} networks",
+            context=context_index,
+        )
+    direction = StreamDirection.H2D if layer.direction == EdgeLayerDirection.HOST_TO_DEVICE else StreamDirection.D2H
+    is_boundary = switch.edge_connection_type is EdgeConnectionType.BOUNDARY
+    owner = _Owner(
+        arch,
+        features,
+        runtime,
+        _max_periph_bytes(arch, runtime) if is_boundary else 0,
+        core_op,
+        context_index,
+        direction,
+        switch.edge_connection_type,
+        names[network_index],
+        network_index,
+    )
+    edge = layer.edge
+    if not is_boundary:
+        if not isinstance(edge, model.EdgeLayerInfo):
+            kind = "a mux" if layer.edge_layer_type == EdgeLayerType.MUX else f"of type {layer.edge_layer_type}"
+            raise HailoError(
+                HailoStatus.HAILO_INVALID_HEF,
+                f"an edge layer of connection type {owner.type.name} must be INFO, this one is {kind}",
+                context=context_index,
+            )
+        return _internal_layer(edge, switch, owner)
+    if isinstance(edge, model.EdgeLayerInfo):
+        info = _info(edge, owner, in_mux=False)
+    elif isinstance(edge, model.EdgeLayerMux):
+        info = _mux(edge, owner)
+    elif isinstance(edge, model.EdgeLayerPlanes):
+        info = _planes(edge, owner)
+    else:
+        raise HailoError(
+            HailoStatus.HAILO_INTERNAL_FAILURE,
+            f"edge_layer_type {layer.edge_layer_type} is none of INFO, MUX and PLANES",
+            context=context_index,
+        )
+    return replace(info, pad_index=layer.pad_index)
+
+
+def _internal_layer(edge: model.EdgeLayerInfo, switch: model.ContextSwitchInformation, owner: _Owner) -> LayerInfo:
+    connected = switch.connected_contexts
+    invalid = HailoStatus.HAILO_INVALID_HEF
+    if owner.type is EdgeConnectionType.INTERMEDIATE and not connected:
+        raise owner.refuse(invalid, "an inter-context layer names no connected context", edge.name)
+    if owner.type is EdgeConnectionType.DDR:
+        if len(connected) != 1:
+            raise owner.refuse(invalid, f"a DDR layer has 1 connected context, this one {len(connected)}", edge.name)
+        if connected[0].index != owner.context_index:
+            raise owner.refuse(
+                invalid,
+                f"a DDR layer is connected within its context {owner.context_index}, "
+                f"this one to context {connected[0].index}",
+                edge.name,
+            )
+        _fits(switch.buffers, _UINT16_MAX, "buffers", edge.name, owner)
+    if owner.type is EdgeConnectionType.CACHE and switch.cache_id < 0:
+        raise owner.refuse(invalid, f"cache_id {switch.cache_id} is negative", edge.name)
+    info = _info(edge, owner, in_mux=False)
+    return replace(info, connected_contexts=connected, buffers=switch.buffers, cache_id=switch.cache_id)
+
+
+def _fits(value: int, maximum: int, what: str, name: str, owner: _Owner) -> int:
+    if value > maximum:
+        raise owner.refuse(HailoStatus.HAILO_INVALID_HEF, f"{what} {value} is greater than {maximum}", name)
+    return value
+
+
+def _base(
+    base: model.EdgeLayerBase,
+    name: str,
+    original_names: tuple[str, ...],
+    transposed: bool,
+    owner: _Owner,
+    in_mux: bool,
+) -> LayerInfo:
+    """What INFO and MUX layers share; the quantisation is still empty."""
+    order = device_format_order(base.format)
+    if base.host_argmax:
+        raise owner.refuse(
+            HailoStatus.HAILO_HEF_NOT_SUPPORTED, "argmax on the host (host_argmax) needs a newer compile", name
+        )
+    format_type = device_format_type(base.data_bytes)
+    if len(name.encode()) > MAX_LAYER_NAME:
+        raise owner.refuse(
+            HailoStatus.HAILO_INTERNAL_FAILURE,
+            f"a layer name of {len(name.encode())} bytes, {MAX_LAYER_NAME} are possible",
+            name,
+        )
+    _fits(base.sys_index, _UINT8_MAX, "sys_index", name, owner)
+    _fits(base.engine_id, _UINT8_MAX, "engine_id", name, owner)
+    _fits(base.core_bytes_per_buffer, _UINT16_MAX, "core_bytes_per_buffer", name, owner)
+    _fits(base.core_buffers_per_frame, _UINT16_MAX, "core_buffers_per_frame", name, owner)
+    padded = Shape(base.padded_height, base.padded_width, base.padded_features)
+    _fits(padded.elements * base.data_bytes, UINT32_MAX, "padded frame size", name, owner)
+    shape = Shape(base.height, base.width, base.features)
+    core_hw_padding = not in_mux and _core_hw_padding(base, order, owner)
+    flags = FormatFlags.NONE
+    hw_shape = shape if core_hw_padding else padded
+    if transposed and order is not FormatOrder.NC:
+        shape, flags = shape.transposed(), FormatFlags.TRANSPOSED
+    return LayerInfo(
+        type=owner.type,
+        direction=owner.direction,
+        name=name,
+        network_name=owner.network_name,
+        network_index=owner.network_index,
+        context_index=owner.context_index,
+        stream_index=base.sys_index,
+        dma_engine_index=base.engine_id,
+        format=Format(format_type, order, flags),
+        shape=shape,
+        hw_shape=hw_shape,
+        hw_data_bytes=base.data_bytes,
+        quant_info=INVALID_QUANT_INFO,
+        quant_infos=(INVALID_QUANT_INFO,),
+        core_hw_padding=core_hw_padding,
+        core_bytes_per_buffer=base.core_bytes_per_buffer,
+        core_buffers_per_frame=base.core_buffers_per_frame,
+        max_shmifo_size=base.max_shmifo_size,
+        original_names=original_names,
+    )
+
+
+def _core_hw_padding(base: model.EdgeLayerBase, order: FormatOrder, owner: _Owner) -> bool:
+    """Whether the core pads rows itself, so that the stream carries unpadded frames (transforms.md 3)."""
+    if owner.type is not EdgeConnectionType.BOUNDARY or owner.features.core_hw_padding_config_in_dfc:
+        return False
+    limit = owner.max_periph_bytes
+    if base.max_shmifo_size:
+        limit = min(limit, base.max_shmifo_size)
+    row = base.width * base.features
+    return (
+        order is FormatOrder.NHCW
+        and base.core_buffers_per_frame == base.height
+        and row % 8 == 0
+        and row * base.data_bytes <= limit - 1
+    )
+
+
+def _info(edge: model.EdgeLayerInfo, owner: _Owner, in_mux: bool) -> LayerInfo:
+    transposed = edge.transposed or owner.core_op.network_group_metadata.transposed_net
+    info = _base(edge.edge_layer_base, edge.name, edge.original_names, transposed, owner, in_mux)
+    numeric = edge.numeric_info
+    scalar = QuantInfo(numeric.qp_zp, numeric.qp_scale, numeric.limvals_min, numeric.limvals_max)
+    nms_info = None
+    if info.format.order is FormatOrder.HAILO_NMS_ON_CHIP:
+        nms_info = _nms_info(edge.edge_layer_base.additional_info.nms_info, edge.name, owner)
+        shape = _nms_layer_shape(nms_info)
+        info = replace(info, nms_info=nms_info, shape=shape, hw_shape=shape)
+    quant_info, quant_infos = _quantisation(numeric, scalar, info, owner)
+    info = replace(info, quant_info=quant_info, quant_infos=quant_infos)
+    if nms_info is not None and nms_info.is_defused:
+        info = replace(info, fused_nms_layer=_fused_layer(nms_info, info, owner))
+    return info
+
+
+def _quantisation(
+    numeric: model.EdgeLayerNumericInfo, scalar: QuantInfo, info: LayerInfo, owner: _Owner
+) -> tuple[QuantInfo, tuple[QuantInfo, ...]]:
+    """The scalar and the vector of quant infos (stream-infos.md 3)."""
+    if not owner.features.output_scale_by_feature:
+        return scalar, (scalar,)
+    count = 2 if info.nms_info is not None else info.shape.features
+    is_input = owner.direction is StreamDirection.H2D
+    zps, scales = numeric.qp_zps, numeric.qp_scales
+    empty = not zps or not scales
+    if empty and owner.runtime >= V5_1:
+        vector = (scalar,) * count
+    elif (len(zps), len(scales)) == (count, count) or (is_input and min(len(zps), len(scales)) >= count):
+        vector = tuple(
+            QuantInfo(_binary32(zps[i]), _binary32(scales[i]), scalar.limvals_min, scalar.limvals_max)
+            for i in range(count)
+        )
+    else:
+        message = f"OUTPUT_SCALE_PER_FEATURE: {len(zps)} qp_zps and {len(scales)} qp_scales for {count} features"
+        if is_input and owner.runtime < V5_1:
+            message += "; the real runtime reads past the list's end"
+        raise owner.refuse(HailoStatus.HAILO_INVALID_HEF, message, info.name)
+    if is_input:
+        if any(element != vector[0] for element in vector):
+            raise owner.refuse(
+                HailoStatus.HAILO_INVALID_HEF, "an input needs the same quantisation for every feature", info.name
+            )
+        return scalar, vector
+    return INVALID_QUANT_INFO, vector
+
+
+def _binary32(value: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
+
+
+def _nms_info(info: model.NmsInfo, name: str, owner: _Owner) -> NmsInfo:
+    """`parse_proto_nms_info`: burst mode must fit extension 19 and the architecture (netflow-nms.md 10)."""
+    invalid = HailoStatus.HAILO_INVALID_HEF
+    is_hailo8 = owner.arch in _HAILO8_NMS
+    if not is_hailo8 and owner.arch not in _HAILO15_NMS:
+        raise owner.refuse(
+            HailoStatus.HAILO_INTERNAL_FAILURE, f"hw_arch {int(owner.arch)} has no NMS on the chip", name
+        )
+    if owner.features.nms_burst_mode:
+        bursts = _HAILO8_BURSTS if is_hailo8 else _HAILO15_BURSTS
+        burst_type = bursts.get(info.burst_type)
+        if burst_type is None:
+            raise owner.refuse(
+                invalid, f"NMS burst_type {int(info.burst_type)} does not exist on hw_arch {int(owner.arch)}", name
+            )
+        burst_size = info.burst_size
+        if burst_size * info.bbox_size > MAX_NMS_BURST_BYTES:
+            raise owner.refuse(
+                invalid,
+                f"an NMS burst of {burst_size} bboxes of {info.bbox_size} bytes, "
+                f"{MAX_NMS_BURST_BYTES} bytes are possible",
+                name,
+            )
+    else:
+        if info.burst_type != ProtoNmsBurstType.NO_BURST:
+            raise owner.refuse(
+                invalid, f"NMS burst_type {int(info.burst_type)} without extension NMS_OUTPUT_BURST", name
+            )
+        burst_type = NmsBurstType.H8_BBOX if is_hailo8 else NmsBurstType.H15_BBOX
+        burst_size = 1
+    return NmsInfo(
+        number_of_classes=info.number_of_classes,
+        max_bboxes_per_class=info.max_output_size,
+        max_bboxes_total=info.max_output_size * info.number_of_classes,
+        bbox_size=info.bbox_size,
+        chunks_per_frame=info.input_division_factor or 1,
+        is_defused=info.is_defused,
+        defuse_info=NmsDefuseInfo(info.defuse_info.class_group_index, info.defuse_info.original_name)
+        if info.is_defused
+        else NmsDefuseInfo(0, ""),
+        burst_size=burst_size,
+        burst_type=burst_type,
+    )
+
+
+_HAILO8_BURSTS: Mapping[int, NmsBurstType] = {ProtoNmsBurstType.H8_PER_CLASS: NmsBurstType.H8_PER_CLASS}
+_HAILO15_BURSTS: Mapping[int, NmsBurstType] = {
+    ProtoNmsBurstType.H15_PER_CLASS: NmsBurstType.H15_PER_CLASS,
+    ProtoNmsBurstType.H15_PER_FRAME: NmsBurstType.H15_PER_FRAME,
+}
+
+
+def _nms_layer_shape(info: NmsInfo) -> Shape:
+    return Shape(info.number_of_classes, BBOX_PARAMS, info.max_bboxes_per_class * info.chunks_per_frame)
+
+
+def _fused_layer(part: NmsInfo, info: LayerInfo, owner: _Owner) -> LayerInfo:
+    """The fused layer a defused part belongs to; it takes over the part's quantisation (stream-infos.md 5)."""
+    original = part.defuse_info.original_name
+    for fused in owner.core_op.fused_layers_metadata.fused_layers:
+        edge = fused.layer_info
+        if edge.name == original:
+            base = _base(edge.edge_layer_base, edge.name, (), False, owner, in_mux=True)
+            nms_info = _nms_info(fused.nms_info, edge.name, owner)
+            shape = _nms_layer_shape(nms_info)
+            return replace(
+                base,
+                nms_info=nms_info,
+                shape=shape,
+                hw_shape=shape,
+                quant_info=info.quant_info,
+                quant_infos=info.quant_infos,
+            )
+    raise owner.refuse(
+        HailoStatus.HAILO_NOT_FOUND, f"its fused layer {original!r} is not among fused_layers", info.name
+    )
+
+
+def _mux(edge: model.EdgeLayerMux, owner: _Owner) -> LayerInfo:
+    """A mux: never transposed, never padded by the core; its predecessors are INFO or mux."""
+    info = _base(edge.edge_layer_base, edge.name, edge.original_names, False, owner, in_mux=True)
+    data = edge.mux_data
+    if data.number_of_predecessors > MAX_MUX_PREDECESSORS:
+        raise owner.refuse(
+            HailoStatus.HAILO_INVALID_HEF,
+            f"a mux of {data.number_of_predecessors} predecessors, {MAX_MUX_PREDECESSORS} are possible",
+            edge.name,
+        )
+    predecessors = []
+    for predecessor in edge.predecessors:
+        if isinstance(predecessor, model.EdgeLayerInfo):
+            predecessors.append(_info(predecessor, owner, in_mux=True))
+        elif isinstance(predecessor, model.EdgeLayerMux):
+            predecessors.append(_mux(predecessor, owner))
+        else:
+            raise owner.refuse(
+                HailoStatus.HAILO_INTERNAL_FAILURE, "a mux predecessor is neither INFO nor MUX", edge.name
+            )
+    return replace(
+        info,
+        is_mux=True,
+        height_gcd=data.height_gcd,
+        height_ratios=data.height_ratios_list,
+        predecessors=tuple(predecessors),
+    )
+
+
+_PLANES_ORDERS = {
+    EPlanesFormat.NV12: FormatOrder.NV12,
+    EPlanesFormat.NV21: FormatOrder.NV21,
+    EPlanesFormat.I420: FormatOrder.I420,
+}
+
+
+def _planes(edge: model.EdgeLayerPlanes, owner: _Owner) -> LayerInfo:
+    """A multi-planar layer: one vstream in the planes' common type, one stream per plane."""
+    if not isinstance(edge.planes_format, EPlanesFormat):
+        raise owner.refuse(
+            HailoStatus.HAILO_INVALID_HEF,
+            f"planes_format {edge.planes_format} is none of NV12, NV21 and I420",
+            edge.name,
+        )
+    planes = []
+    for index, plane in enumerate(edge.planes):
+        if not isinstance(plane, model.EdgeLayerInfo):
+            raise owner.refuse(HailoStatus.HAILO_INTERNAL_FAILURE, f"plane {index} is not INFO", edge.name)
+        planes.append(replace(_info(plane, owner, in_mux=False), plane_index=index))
+    sizes = sorted({plane.hw_data_bytes for plane in planes})
+    if len(sizes) != 1:
+        raise owner.refuse(
+            HailoStatus.HAILO_INVALID_HEF, f"its planes have data_bytes {sizes}, one value is needed", edge.name
+        )
+    if len(edge.name.encode()) > MAX_LAYER_NAME:
+        raise owner.refuse(HailoStatus.HAILO_INTERNAL_FAILURE, "its name is too long", edge.name)
+    shape = Shape(edge.height, edge.width, edge.features)
+    first = planes[0]
+    return replace(
+        first,
+        name=edge.name,
+        format=Format(first.format.type, _PLANES_ORDERS[edge.planes_format]),
+        shape=shape,
+        hw_shape=shape,
+        quant_info=INVALID_QUANT_INFO,
+        quant_infos=(INVALID_QUANT_INFO,),
+        core_hw_padding=False,
+        original_names=(),
+        planes=tuple(planes),
+    )
+
+
+def check_context(layers: Iterable[LayerInfo], context_index: int) -> None:
+    """DDR layers must come in pairs that agree (hef-container.md 7); HAILO_INVALID_HEF."""
+    ddr = [layer for layer in layers if layer.type is EdgeConnectionType.DDR]
+    outputs = [layer for layer in ddr if layer.direction is StreamDirection.D2H]
+    inputs = [layer for layer in ddr if layer.direction is StreamDirection.H2D]
+    if len(inputs) != len(outputs):
+        raise _invalid_pair(f"{len(outputs)} DDR outputs and {len(inputs)} DDR inputs", context_index)
+    by_stream: dict[int, list[LayerInfo]] = {}
+    for layer in inputs:
+        by_stream.setdefault(layer.stream_index, []).append(layer)
+    for output in outputs:
+        stream = output.connected_contexts[0].sys_index
+        matches = by_stream.get(stream, [])
+        if len(matches) != 1:
+            raise _invalid_pair(
+                f"DDR output {output.name} feeds stream {stream}, which {len(matches)} DDR inputs have", context_index
+            )
+        match = matches[0]
+        for field in ("core_bytes_per_buffer", "core_buffers_per_frame"):
+            if getattr(output, field) != getattr(match, field):
+                raise _invalid_pair(
+                    f"DDR pair {output.name}, {match.name}: {field} {getattr(output, field)} and "
+                    f"{getattr(match, field)} differ",
+                    context_index,
+                )
+
+
+def _invalid_pair(message: str, context_index: int) -> HailoError:
+    return HailoError(HailoStatus.HAILO_INVALID_HEF, message, context=context_index)
+
+
+def check_unique_names(layers: Iterable[LayerInfo]) -> None:
+    """Boundary names must differ over all contexts and directions; those inside a mux or planes layer may repeat."""
+    seen: set[str] = set()
+    for layer in layers:
+        if layer.type is EdgeConnectionType.BOUNDARY:
+            if layer.name in seen:
+                raise HailoError(HailoStatus.HAILO_INVALID_HEF, f"two boundary layers are named {layer.name!r}")
+            seen.add(layer.name)
+
+
+def host_format(layer: LayerInfo) -> Format:
+    """Format of the vstream that stands for this layer (stream-infos.md 4, 5)."""
+    order = layer.format.order if layer.is_multi_planar else default_host_order(layer.format.order)
+    return Format(layer.format.type, order, layer.format.flags)
