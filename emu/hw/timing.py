@@ -4,16 +4,18 @@ All times are nanoseconds as floats, all sizes bytes. Nothing here keeps state o
 duration, or for an instant relative to one it knows; the estimator adds the same durations up. Where no document
 gives a rule it is a house rule (docs/timing.md), and its numbers carry the basis "guessed" or "fitted" in the profile.
 
-What a context's time is made of:
+What a context's time is made of (docs/timing.md, house rules):
 
 * its actions, one after the other: `action_ns` each (sub-actions of a REPEATED too), plus what the action waits for;
-* configuration: a fetch action blocks for `config_ns(profile, size)`; `ConfigSizes` knows the sizes;
-* SEQUENCER_DONE: `profile.sequencer_ns` after the TRIGGER_SEQUENCER of that cluster (or after the list's first action
-  where a list has no trigger);
-* its `Flow`: frames pass from the moment the context has granted input (`grants_input`). Relative to that moment,
-  frame k (from 0) of the batch has its input consumed at `input_done_ns(k)` and its outputs in host memory at
-  `output_done_ns(k)`; the p-th of n LCU_INTERRUPTs in the list is satisfied at `lcu_done_ns(p, n, frames)`;
-* `profile.context_switch_ns` before the first action of a dynamic context when another one ran before it.
+* configuration: a fetch action blocks nothing, it queues its bytes on the `ConfigBus`, which all config channels
+  share; MODULE_CONFIG_DONE and DEACTIVATE_CFG_CHANNEL wait until the bus is idle;
+* TRIGGER_SEQUENCER starts the sequencer of a cluster once the bus is idle, SEQUENCER_DONE waits until
+  `profile.sequencer_ns` after that; where the list has no trigger, until the bus is idle;
+* its `Flow`: frames pass from the moment the context has granted input (`grants_input`) and the bus is idle.
+  Relative to that moment, frame k (from 0) of the batch has its input consumed at `input_done_ns(k)` and its outputs
+  in host memory at `output_done_ns(k)`. Whatever waits for the batch (LCU_INTERRUPT, transfer done, DMA or NMS idle)
+  is satisfied with the last output;
+* `profile.context_switch_ns` before the first action of a dynamic context when another context ran before it.
 
 The host feeds frame f of a run not before f * `GroupTiming.host_ns`, counted from the first input launched.
 """
@@ -81,13 +83,6 @@ class Flow:
     def output_done_ns(self, frame: int) -> float:
         """All outputs of frame `frame` (from 0) are in host memory: the D2H interrupts."""
         return self.latency_ns + frame * self.interval_ns
-
-    def lcu_done_ns(self, position: int, count: int, frames: int) -> float:
-        """The LCU of the LCU_INTERRUPT `position` (from 0) of `count` in the list has finished `frames` frames.
-
-        The LCUs form a pipeline in the order in which the list waits for them; the last one ends with the outputs.
-        """
-        return self.latency_ns * (position + 1) / count + (frames - 1) * self.interval_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +158,18 @@ def action_ns(profile: Profile, action: ActionType) -> float:
     return profile.action_cost(action.name)
 
 
-def config_ns(profile: Profile, size: float) -> float:
-    """Time of one config fetch of `size` bytes, from the action to the data consumed."""
-    return profile.config_fetch_ns + size / min(profile.config_bytes_per_second, _rate(profile)) * NS
+class ConfigBus:
+    """The path of all configuration data: fetches are served in order, each at the one config bandwidth."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._fetch_ns = profile.config_fetch_ns
+        self._byte_ns = NS / min(profile.config_bytes_per_second, profile.link.bytes_per_second)
+        self.idle_at = 0.0
+
+    def fetch(self, now: float, size: float) -> float:
+        """Queue a fetch of `size` bytes at `now`; returns when its data has been consumed."""
+        self.idle_at = max(now, self.idle_at) + self._fetch_ns + size * self._byte_ns
+        return self.idle_at
 
 
 def input_transfer_ns(profile: Profile, size: int) -> float:
