@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from emu.errors import HailoError, HailoStatus, IncompatibleError
+from emu.errors import HailoError, HailoStatus
 from emu.hef import operations as ops
 from emu.hef.enums import EdgeConnectionType, HwArch, WriteDataType
 from emu.hef.features import unsupported_extensions
@@ -41,7 +41,7 @@ _ACTION_SINCE: Mapping[type[Any], Runtime] = MappingProxyType(
 """Fields that a schema does not have yet count as unset there (hef-compile.md 2.2)."""
 
 
-class _Refused(Exception):
+class _RefusalError(Exception):
     """A check that failed; the place is added on the way out."""
 
     def __init__(self, status: HailoStatus, message: str) -> None:
@@ -51,7 +51,7 @@ class _Refused(Exception):
 
 
 def _invalid(message: str) -> NoReturn:
-    raise _Refused(HailoStatus.HAILO_INVALID_HEF, message)
+    raise _RefusalError(HailoStatus.HAILO_INVALID_HEF, message)
 
 
 def _fits(record: object, maximum: int, *fields: str) -> None:
@@ -65,7 +65,7 @@ def _fits(record: object, maximum: int, *fields: str) -> None:
 
 
 def _trigger_received(_: ops.TriggerAllDataWasReceivedFromHostPCIe) -> NoReturn:
-    raise _Refused(HailoStatus.HAILO_NOT_IMPLEMENTED, "trigger_all_data_was_received is implemented by no runtime")
+    raise _RefusalError(HailoStatus.HAILO_NOT_IMPLEMENTED, "trigger_all_data_was_received is implemented by no runtime")
 
 
 _TRIGGER_CHECKS: Mapping[type[Any], Callable[[Any], None]] = MappingProxyType(
@@ -128,7 +128,7 @@ def _debug(action: ops.ActionDebug) -> None:
 
 def _not_implemented(action: object) -> NoReturn:
     what = "an action that is not set or unknown" if action is None else type(action).__name__
-    raise _Refused(HailoStatus.HAILO_INTERNAL_FAILURE, f"{what} is implemented by no runtime")
+    raise _RefusalError(HailoStatus.HAILO_INTERNAL_FAILURE, f"{what} is implemented by no runtime")
 
 
 _ACTION_CHECKS: Mapping[type[Any], Callable[[Any], None]] = MappingProxyType(
@@ -171,29 +171,30 @@ class _Operations:
         for index, operation in enumerate(operations):
             try:
                 _TRIGGER_CHECKS[type(operation.trigger)](operation.trigger)
-            except _Refused as refused:
+            except _RefusalError as refused:
                 raise self.runtime.refusal(refused.status, refused.message, **where, operation=index) from None
             self._check_actions(operation.actions, {**where, "operation": index})
 
     def _check_actions(self, actions: tuple[ops.Action | None, ...], where: dict[str, object]) -> None:
         run: list[Any] = []
-        index = 0
+        checked = 0
         try:
-            for index, action in enumerate(actions):
+            for action in actions:
                 kind = type(action)
                 if kind is self.ccw and kind not in self.newer:
                     run.append(action)
-                    continue
-                if run:
-                    self._check_ccw_run(run)
-                    run = []
-                self._check_action(action, kind)
+                else:
+                    if run:
+                        self._check_ccw_run(run)
+                        run = []
+                    self._check_action(action, kind)
+                checked += 1
             if run:
                 self._check_ccw_run(run)
-        except _Refused as refused:
-            raise self.runtime.refusal(refused.status, refused.message, **where, action=index) from None
+        except _RefusalError as refused:
+            raise self.runtime.refusal(refused.status, refused.message, **where, action=checked) from None
         if self.refuses_shared_config:
-            raise IncompatibleError(
+            raise self.runtime.incompatible(
                 HailoStatus.HAILO_HEF_NOT_SUPPORTED,
                 f"SHARED_CONFIG in a file of container version {self.version}: HailoRT {self.runtime} takes it "
                 f"in version 3 only",
@@ -202,7 +203,7 @@ class _Operations:
 
     def _check_action(self, action: ops.Action | None, kind: type[Any]) -> None:
         if kind in self.newer:
-            raise _Refused(
+            raise _RefusalError(
                 HailoStatus.HAILO_INTERNAL_FAILURE,
                 f"{kind.__name__} is known since HailoRT {_ACTION_SINCE[kind]}, not to {self.runtime}",
             )
