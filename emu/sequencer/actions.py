@@ -211,8 +211,7 @@ FIELD_NAMES: dict[ActionType, tuple[str, ...]] = {
 }
 PAYLOADS: dict[str, dict[ActionType, struct.Struct]] = {
     runtime: {
-        kind: struct.Struct("<" + "".join(field.code(runtime) for field in fields))
-        for kind, fields in FIELDS.items()
+        kind: struct.Struct("<" + "".join(field.code(runtime) for field in fields)) for kind, fields in FIELDS.items()
     }
     for runtime in RUNTIMES
 }
@@ -277,9 +276,7 @@ def encode(entries: Iterable[Entry], runtime: str) -> Iterator[bytes]:
     payloads = PAYLOADS[runtime]
     for entry in entries:
         if isinstance(entry, Repeated):
-            yield _REPEATED_HEADER.pack(
-                ActionType.REPEATED_ACTION, TIMESTAMP_INIT, len(entry.items), 0, entry.of
-            )
+            yield _REPEATED_HEADER.pack(ActionType.REPEATED_ACTION, TIMESTAMP_INIT, len(entry.items), 0, entry.of)
             pack = payloads[entry.of].pack
             for item in entry.items:
                 yield pack(*item.values)
@@ -305,8 +302,7 @@ def decode(data: bytes | memoryview, runtime: str) -> Iterator[Located]:
             raise _damaged(f"action type {number} does not exist", offset)
         if end - offset - _HEADER.size < payload.size:
             raise _damaged(
-                f"{ActionType(number).name} needs {payload.size} payload bytes, "
-                f"{end - offset - _HEADER.size} left",
+                f"{ActionType(number).name} needs {payload.size} payload bytes, {end - offset - _HEADER.size} left",
                 offset,
             )
         values = payload.unpack_from(data, offset + _HEADER.size)
@@ -329,9 +325,7 @@ def _decode_repeated(
         raise _damaged(f"{count} repeated {ActionType(number).name} need {size} bytes, {left} left", offset)
     kind = ActionType(number)
     start = offset + REPEATED_HEADER_SIZE
-    items = tuple(
-        Action(kind, payload.unpack_from(data, start + index * payload.size)) for index in range(count)
-    )
+    items = tuple(Action(kind, payload.unpack_from(data, start + index * payload.size)) for index in range(count))
     return Repeated(kind, items), last_executed, size
 
 

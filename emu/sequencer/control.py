@@ -105,9 +105,7 @@ def encode_response(
     sequence: int = 0,
 ) -> bytes:
     """A whole reply; without parameters it is 28 bytes (silicon-facts.md a)."""
-    head = _RESPONSE.pack(
-        PROTOCOL_VERSION, FLAG_ACK, sequence, opcode, major_status, minor_status, len(parameters)
-    )
+    head = _RESPONSE.pack(PROTOCOL_VERSION, FLAG_ACK, sequence, opcode, major_status, minor_status, len(parameters))
     return head + _encode_parameters(parameters)
 
 
@@ -245,9 +243,7 @@ def set_network_group_header(application_header: bytes) -> bytes:
     return encode_request(Opcode.CONTEXT_SWITCH_SET_NETWORK_GROUP_HEADER, (application_header,))
 
 
-def set_context_info(
-    context_type: int, action_list: bytes, chunks: Sequence[int]
-) -> Iterator[bytes]:
+def set_context_info(context_type: int, action_list: bytes, chunks: Sequence[int]) -> Iterator[bytes]:
     """One message per chunk (firmware-actions.md 4, 5.2)."""
     offset = 0
     for number, size in enumerate(chunks):

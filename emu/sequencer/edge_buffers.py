@@ -1,0 +1,200 @@
+"""Memory of the internal edges: planning, placing and programming (vdma.md 3.2 to 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from emu.errors import HailoError, HailoStatus
+from emu.sequencer.channels import LayerType
+from emu.sequencer.config import CCB, EXTERNAL_DESC, BufferInfo
+from emu.sequencer.host import ContinuousBuilder, HostMemory
+from emu.sequencer.libstdcxx import introsort
+from emu.sequencer.profiles import DescriptorLimits, DeviceProfile, RuntimeProfile
+from emu.sequencer.requirements import (
+    Requirements,
+    continuous_limits,
+    scatter_gather_limits,
+    single_transfer,
+)
+
+
+class EdgeKey(NamedTuple):
+    """The producer of an edge."""
+
+    context_index: int
+    stream_index: int
+
+
+@dataclass(slots=True)
+class Edge:
+    """An internal edge to be given memory; alive from its producer's context to its last consumer's."""
+
+    key: EdgeKey
+    type: LayerType
+    name: str
+    transfer_size: int
+    max_transfers_in_batch: int
+    start_context: int
+    end_context: int
+
+
+class EdgeMemory(NamedTuple):
+    """Where an edge lies: a scatter-gather buffer by id, or a range of a CCB buffer."""
+
+    edge: Edge
+    requirements: Requirements
+    offset: int
+    buffer_id: int
+    continuous: ContinuousBuilder | None
+
+
+class _Placement(NamedTuple):
+    edge: Edge
+    requirements: Requirements
+    offset: int
+
+
+class EdgePlanner:
+    """Tries the plans in the runtime's order until every edge has memory."""
+
+    def __init__(self, host: HostMemory, runtime: RuntimeProfile, device: DeviceProfile) -> None:
+        self._host = host
+        self._runtime = runtime
+        self._device = device
+        self._scatter_gather = scatter_gather_limits(host.settings.desc_max_page)
+        self._continuous = continuous_limits(device)
+
+    def plan(self, edges: Iterable[Edge]) -> dict[EdgeKey, EdgeMemory]:
+        """Memory of every edge by its key; HAILO_CANT_MEET_BUFFER_REQUIREMENTS where no plan works."""
+        waiting = sorted(edges, key=lambda edge: edge.key)
+        placed: dict[EdgeKey, EdgeMemory] = {}
+        for optimized, use_continuous in ((True, True), (True, False), (False, True), (False, False)):
+            if not waiting:
+                break
+            waiting = self._try(waiting, optimized, use_continuous, placed)
+        if waiting:
+            edge = waiting[0]
+            raise HailoError(
+                HailoStatus.HAILO_CANT_MEET_BUFFER_REQUIREMENTS,
+                f"no buffer plan holds {edge.name}: {edge.transfer_size} bytes x {edge.max_transfers_in_batch}",
+                context=edge.key.context_index,
+                stream=edge.key.stream_index,
+            )
+        return placed
+
+    def _try(
+        self,
+        edges: list[Edge],
+        optimized: bool,
+        use_continuous: bool,
+        placed: dict[EdgeKey, EdgeMemory],
+    ) -> list[Edge]:
+        """Execute one plan; gives the edges that are still without memory."""
+        continuous = [edge for edge in edges if use_continuous and self._over_ccb(edge)]
+        scattered = [edge for edge in edges if not (use_continuous and self._over_ccb(edge))]
+        try:
+            plans = [(True, plan) for plan in self._buffers(continuous, self._continuous, optimized)] + [
+                (False, plan) for plan in self._buffers(scattered, self._scatter_gather, optimized)
+            ]
+        except HailoError as error:
+            # the real program tries the same plan for ever here (vdma.md 3.4)
+            if error.status is not HailoStatus.HAILO_CANT_MEET_BUFFER_REQUIREMENTS:
+                raise
+            return edges
+        left: list[Edge] = []
+        for is_continuous, plan in plans:
+            size = max(offset + needed.buffer_size for _, needed, offset in plan)
+            buffer_id, block = 0, None
+            if is_continuous:
+                try:
+                    block = self._host.continuous(size)
+                except HailoError as error:
+                    if error.status is not HailoStatus.HAILO_OUT_OF_HOST_CMA_MEMORY:
+                        raise
+                    left += [placement.edge for placement in plan]
+                    continue
+            else:
+                buffer_id = self._host.buffer()
+            for edge, needed, offset in plan:
+                placed[edge.key] = EdgeMemory(edge, needed, offset, buffer_id, block)
+        return sorted(left, key=lambda edge: edge.key)
+
+    def _over_ccb(self, edge: Edge) -> bool:
+        if not self._device.integrated:
+            return False
+        settings = self._host.settings
+        if edge.type is LayerType.INTER_CONTEXT:
+            return not settings.is_on("HAILO_FORCE_INFER_CONTEXT_CHANNEL_OVER_DESC")
+        return settings.is_on("HAILO_FORCE_DDR_CHANNEL_OVER_CCB")
+
+    def requirements(self, edge: Edge, limits: DescriptorLimits) -> Requirements:
+        ddr = edge.type is LayerType.DDR
+        return single_transfer(
+            limits,
+            self._runtime,
+            edge.transfer_size,
+            max_page_size=limits.max_page_size,
+            min_batch=edge.max_transfers_in_batch,
+            max_batch=edge.max_transfers_in_batch,
+            circular=ddr,
+            force_batch=True,
+            is_aligned=True,
+            is_ddr=ddr,
+        )
+
+    def _buffers(self, edges: list[Edge], limits: DescriptorLimits, optimized: bool) -> list[list[_Placement]]:
+        """The buffers of one memory type: one for all edges, or one each."""
+        if not edges:
+            return []
+        if not optimized:
+            return [[_Placement(edge, self.requirements(edge, limits), 0)] for edge in edges]
+        ordered = introsort(edges, lambda left, right: left.transfer_size > right.transfer_size)
+        return [_pack([(edge, self.requirements(edge, limits)) for edge in ordered])]
+
+
+def _pack(edges: Sequence[tuple[Edge, Requirements]]) -> list[_Placement]:
+    """First fit among the edges that are alive at the same time."""
+    out: list[_Placement] = []
+    for edge, needed in edges:
+        page, size = needed.page_size, needed.buffer_size
+        used = sorted(
+            (other.offset, other.offset + other.requirements.buffer_size)
+            for other in out
+            if other.edge.start_context <= edge.end_context and edge.start_context <= other.edge.end_context
+        )
+        out.append(_Placement(edge, needed, _first_gap(used, size, page)))
+    return out
+
+
+def _first_gap(used: list[tuple[int, int]], size: int, page: int) -> int:
+    end = 0
+    for start, stop in used:
+        candidate = -(-end // page) * page
+        if candidate + size <= start - start % page:
+            return candidate
+        end = max(end, stop)
+    return -(-end // page) * page
+
+
+def create_edge_buffer(host: HostMemory, runtime: RuntimeProfile, memory: EdgeMemory, batch: int) -> BufferInfo:
+    """The descriptors of one edge over its memory (a new list each time, none for CCB)."""
+    edge, needed, offset, buffer_id, block = memory
+    page, count = needed.page_size, needed.desc_count
+    if block is not None:
+        return BufferInfo(CCB, block.dma_address + offset, page, count, edge.transfer_size)
+    ddr = edge.type is LayerType.DDR
+    descriptors = host.descriptor_list(needed, circular=ddr)
+    if ddr:
+        descriptors.program(0, count * page, buffer_id, offset)
+    else:
+        descriptors.program(
+            0,
+            edge.transfer_size,
+            buffer_id,
+            offset,
+            device_interrupt=runtime.descriptor_interrupts,
+            transfers=batch,
+        )
+    return BufferInfo(EXTERNAL_DESC, descriptors.dma_address, page, count, edge.transfer_size)

@@ -1,0 +1,174 @@
+"""The simulated host's memory: where descriptor lists and buffers live, and what is in them (cli.md, `emu actions`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from emu.errors import HailoError, HailoStatus, UsageError
+from emu.sequencer.profiles import HwConsts
+from emu.sequencer.program import ContinuousBuffer, DescriptorList, DescriptorProgram
+from emu.sequencer.requirements import Requirements
+
+DESCRIPTOR_LIST_BASE = 0x1000_0000
+DESCRIPTOR_LIST_STRIDE = 0x10_0000
+CONTINUOUS_BASE = 0x4000_1000
+CONTINUOUS_ALIGNMENT = 0x1000
+ACTION_LIST_BASE = 0x8000_0000
+ACTION_LIST_STRIDE = 0x1_0000
+HOST_PAGE_SIZE = 4096
+
+Segments = tuple[memoryview | bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostSettings:
+    """`--host KEY=VALUE` (cli.md): what the host and its driver answer, and the library's switches by name."""
+
+    hw_consts: HwConsts | None = None
+    desc_max_page: int = 4096
+    cma: bool = True
+    switches: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @classmethod
+    def parse(cls, pairs: Mapping[str, str]) -> HostSettings:
+        """From the text of `--host`; UsageError for a value that cannot be read."""
+        consts: HwConsts | None = None
+        page, cma = 4096, True
+        switches: dict[str, str] = {}
+        for key, value in pairs.items():
+            if key == "hw_consts":
+                consts = _parse_consts(value)
+            elif key == "desc_max_page":
+                page = _parse_page(value)
+            elif key == "cma":
+                if value not in ("on", "off"):
+                    raise UsageError(f"cma is {value!r}, expected on or off")
+                cma = value == "on"
+            elif key.isupper() or key.startswith("HAILO"):
+                switches[key] = value
+            else:
+                raise UsageError(
+                    f"host setting {key!r} is none of hw_consts, desc_max_page, cma or a library switch in capitals"
+                )
+        return cls(consts, page, cma, MappingProxyType(switches))
+
+    def is_on(self, switch: str) -> bool:
+        """Whether a boolean switch of the library is set (it counts as set only with the value 1)."""
+        return self.switches.get(switch) == "1"
+
+
+def _parse_consts(value: str) -> HwConsts:
+    parts = value.split(",")
+    if len(parts) != len(HwConsts._fields) or not all(part.strip().isdigit() for part in parts):
+        raise UsageError(f"hw_consts is {value!r}, expected {len(HwConsts._fields)} numbers: {HwConsts._fields}")
+    consts = HwConsts(*map(int, parts))
+    limits = (0xFFFFFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 1, 0xFFFFFFFF)
+    for name, number, limit in zip(HwConsts._fields, consts, limits, strict=True):
+        if number > limit or (not number and name != "should_optimize_credits"):
+            raise UsageError(f"hw_consts {name} is {number}, expected 1..{limit}")
+    return consts
+
+
+def _parse_page(value: str) -> int:
+    page = int(value) if value.isdigit() else 0
+    if not 64 <= page <= 4096 or page & (page - 1):
+        raise UsageError(f"desc_max_page is {value!r}, expected a power of two from 64 to 4096")
+    return page
+
+
+class ListBuilder:
+    """A descriptor list that is still being programmed."""
+
+    __slots__ = ("circular", "dma_address", "programs", "requirements")
+
+    def __init__(self, dma_address: int, requirements: Requirements, circular: bool) -> None:
+        self.dma_address = dma_address
+        self.requirements = requirements
+        self.circular = circular
+        self.programs: list[DescriptorProgram] = []
+
+    def program(
+        self,
+        start: int,
+        size: int,
+        buffer_id: int,
+        offset: int,
+        segments: Segments | None = None,
+        *,
+        device_interrupt: bool = False,
+        transfers: int = 1,
+    ) -> int:
+        """Transfers from descriptor `start` on; gives the number of descriptors they took."""
+        self.programs.append(DescriptorProgram(start, size, buffer_id, offset, segments, device_interrupt, transfers))
+        return self.requirements.descriptors(size) * transfers
+
+
+@dataclass(slots=True)
+class ContinuousBuilder:
+    """A CCB buffer whose content is known once its writers are done."""
+
+    dma_address: int
+    size: int
+    segments: Segments | None = None
+
+
+class HostMemory:
+    """Hands out addresses in creation order."""
+
+    def __init__(self, settings: HostSettings) -> None:
+        self.settings = settings
+        self._lists: list[ListBuilder] = []
+        self._continuous: list[ContinuousBuilder] = []
+        self._next_continuous = CONTINUOUS_BASE
+        self._action_lists = 0
+        self._buffers = 0
+
+    def buffer(self) -> int:
+        """A new scatter-gather buffer's id."""
+        self._buffers += 1
+        return self._buffers
+
+    def descriptor_list(self, requirements: Requirements, *, circular: bool = False) -> ListBuilder:
+        """A new list; a ring must have a power of two of descriptors (HAILO_INVALID_ARGUMENT)."""
+        if circular and requirements.desc_count & (requirements.desc_count - 1):
+            raise HailoError(
+                HailoStatus.HAILO_INVALID_ARGUMENT,
+                f"a ring of {requirements.desc_count} descriptors is no power of two",
+            )
+        address = DESCRIPTOR_LIST_BASE + len(self._lists) * DESCRIPTOR_LIST_STRIDE
+        created = ListBuilder(address, requirements, circular)
+        self._lists.append(created)
+        return created
+
+    def continuous(self, size: int) -> ContinuousBuilder:
+        """A new CCB buffer; HAILO_OUT_OF_HOST_CMA_MEMORY on a host without CMA."""
+        if not self.settings.cma:
+            raise HailoError(HailoStatus.HAILO_OUT_OF_HOST_CMA_MEMORY, f"no contiguous memory for {size} bytes")
+        created = ContinuousBuilder(self._next_continuous, size)
+        end = self._next_continuous + size
+        self._next_continuous = -(-end // CONTINUOUS_ALIGNMENT) * CONTINUOUS_ALIGNMENT
+        self._continuous.append(created)
+        return created
+
+    def action_list_address(self) -> int:
+        """The DMA address of the next action list handed over through DDR."""
+        address = ACTION_LIST_BASE + self._action_lists * ACTION_LIST_STRIDE
+        self._action_lists += 1
+        return address
+
+    def descriptor_lists(self) -> tuple[DescriptorList, ...]:
+        return tuple(
+            DescriptorList(
+                built.dma_address,
+                built.requirements.desc_count,
+                built.requirements.page_size,
+                built.circular,
+                tuple(built.programs),
+            )
+            for built in self._lists
+        )
+
+    def continuous_buffers(self) -> tuple[ContinuousBuffer, ...]:
+        return tuple(ContinuousBuffer(built.dma_address, built.size, built.segments) for built in self._continuous)

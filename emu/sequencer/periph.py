@@ -1,0 +1,155 @@
+"""Stream interface registers: how a frame is cut into peripheral buffers (vdma.md 4)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from emu.errors import HailoError, HailoStatus
+from emu.hef.formats import align_up
+from emu.sequencer.channels import LayerType
+from emu.sequencer.layers import EdgeLayer
+from emu.sequencer.profiles import DeviceProfile, HwConsts, RuntimeProfile
+from emu.sequencer.program import Direction
+
+_DDR_ALIGNMENT = 512
+_U16, _U32 = 0xFFFF, 0xFFFFFFFF
+
+
+class PeriphRegisters(NamedTuple):
+    """stream_reg_info in wire order (firmware-actions.md 1.2)."""
+
+    core_bytes_per_buffer: int
+    core_buffers_per_frame: int
+    periph_bytes_per_buffer: int
+    periph_buffers_per_frame: int
+    feature_padding_payload: int
+    buffer_padding_payload: int
+    buffer_padding: int
+    is_core_hw_padding_config_in_dfc: int
+
+    @property
+    def frame_periph_size(self) -> int:
+        return self.periph_bytes_per_buffer * self.periph_buffers_per_frame
+
+
+def calculate_periph(
+    layer: EdgeLayer,
+    desc_page_size: int,
+    runtime: RuntimeProfile,
+    device: DeviceProfile,
+    consts: HwConsts,
+    hw_padding: bool,
+) -> PeriphRegisters:
+    """Registers of one layer over descriptors of `desc_page_size` bytes.
+
+    Raises HAILO_INVALID_ARGUMENT where no buffer size fits, HAILO_INVALID_HEF where a value does not fit its register,
+    HAILO_INTERNAL_FAILURE for what the device cannot take (vdma.md 4).
+    """
+    max_shmifo = layer.max_shmifo_size or consts.default_initial_credit_size
+    padding_payload = padding = 0
+    if layer.nms_info is not None:
+        bytes_per_buffer = layer.nms_info.bbox_size * layer.nms_info.burst_size
+        buffers = layer.transfer_size // bytes_per_buffer if bytes_per_buffer else 0
+        if bytes_per_buffer > _U16 or buffers > _U16 or not buffers:
+            raise _invalid(layer, HailoStatus.HAILO_INVALID_HEF, f"NMS periph of {bytes_per_buffer} x {buffers} bytes")
+    else:
+        if desc_page_size >= max_shmifo:
+            raise _invalid(
+                layer,
+                HailoStatus.HAILO_INVALID_ARGUMENT,
+                f"desc_page_size {desc_page_size} is not below max_shmifo_size {max_shmifo}",
+            )
+        frame = layer.hw_row_size * layer.hw_shape.height
+        if layer.hw_row_size > _U32 or frame > _U32:
+            raise _invalid(layer, HailoStatus.HAILO_INVALID_HEF, f"frame of {frame} bytes exceeds 32 bits")
+        alignment = device.periph_alignment
+        if hw_padding and frame % alignment:
+            if frame >= runtime.max_padding:
+                raise _invalid(
+                    layer,
+                    HailoStatus.HAILO_INVALID_HEF,
+                    f"padded frame of {frame} bytes, at most {runtime.max_padding - 1} are supported",
+                )
+            padding_payload, padding = frame, align_up(frame, alignment) - frame
+            frame += padding
+        bytes_per_buffer = _bytes_per_buffer(layer, frame, max_shmifo, desc_page_size, runtime, device)
+        if layer.type is LayerType.DDR:
+            buffers = layer.core_bytes_per_buffer * layer.core_buffers_per_frame // bytes_per_buffer
+            buffers = min(buffers, _U16)
+        else:
+            buffers = frame // bytes_per_buffer
+            if runtime.periph_buffers_limit is not None:
+                buffers = min(buffers, runtime.periph_buffers_limit)
+    if runtime.checks_fifo_word and bytes_per_buffer % consts.fifo_word_granularity:
+        raise _invalid(
+            layer,
+            HailoStatus.HAILO_INTERNAL_FAILURE,
+            f"{bytes_per_buffer} periph bytes are no multiple of {consts.fifo_word_granularity}",
+        )
+    if runtime.optimizes_credits and consts.should_optimize_credits and layer.type is not LayerType.DDR:
+        bytes_per_buffer, buffers = _optimize_credits(bytes_per_buffer, buffers, consts)
+    if layer.direction is Direction.D2H:
+        limit = consts.outbound_data_stream_size - 8 - desc_page_size
+        if bytes_per_buffer > limit:
+            raise _invalid(
+                layer,
+                HailoStatus.HAILO_INTERNAL_FAILURE,
+                f"{bytes_per_buffer} periph bytes exceed the {limit} of the outbound stream",
+            )
+    return PeriphRegisters(
+        layer.core_bytes_per_buffer,
+        layer.core_buffers_per_frame,
+        bytes_per_buffer,
+        buffers,
+        layer.feature_padding_payload,
+        padding_payload,
+        padding,
+        int(hw_padding),
+    )
+
+
+def _bytes_per_buffer(
+    layer: EdgeLayer,
+    frame: int,
+    max_shmifo: int,
+    desc_page_size: int,
+    runtime: RuntimeProfile,
+    device: DeviceProfile,
+) -> int:
+    """The largest aligned buffer, from one row down, that the stream fifo and the frame allow."""
+    ddr = layer.type is LayerType.DDR
+    alignment = _DDR_ALIGNMENT if ddr else device.periph_alignment
+    whole = layer.core_bytes_per_buffer if ddr else frame
+    limit = min(runtime.max_periph_bytes, max_shmifo, max_shmifo - 1 if ddr else max_shmifo - desc_page_size - 1)
+    size = align_up(layer.hw_row_size, alignment)
+    if size > limit:
+        size = limit - limit % alignment
+    while size > 0:
+        if whole % size == 0:
+            return size
+        size -= alignment
+    raise _invalid(
+        layer,
+        HailoStatus.HAILO_INVALID_ARGUMENT,
+        f"no periph buffer of at most {limit} bytes divides {whole} bytes",
+    )
+
+
+def _optimize_credits(bytes_per_buffer: int, buffers: int, consts: HwConsts) -> tuple[int, int]:
+    """Fewer, larger buffers in performance mode (vdma.md 4, 4.x power-mode optimisation)."""
+    frame = bytes_per_buffer * buffers
+    words = frame // consts.fifo_word_granularity
+    largest = max(consts.max_acceptable_bytes_per_buffer, bytes_per_buffer)
+    count = max(-(-frame // largest), 1) if frame else 1
+    end = min(frame, consts.max_periph_buffers_per_frame)
+    while count < end:
+        if words % count == 0 and frame // count <= consts.max_periph_bytes_per_buffer:
+            return frame // count, count
+        count += 1
+    if consts.max_periph_buffers_per_frame < frame:
+        return bytes_per_buffer, buffers
+    return 1, frame
+
+
+def _invalid(layer: EdgeLayer, status: HailoStatus, message: str) -> HailoError:
+    return HailoError(status, f"layer {layer.name}: {message}", context=layer.context_index, stream=layer.stream_index)
