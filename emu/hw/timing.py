@@ -22,7 +22,6 @@ The host feeds frame f of a run not before f * `GroupTiming.host_ns`, counted fr
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -34,6 +33,8 @@ from emu.sequencer.program import ContextType, Direction, NetworkGroupProgram
 Bound = Literal["compute", "input dma", "output dma", "config", "host link"]
 
 NS = 1e9
+# figures of a file outside of these are not believed (they may be NaN, infinite or forged)
+_MIN_FPS, _MAX_FPS, _MAX_LATENCY_S = 1e-3, 1e9, 1e3
 _A = ActionType
 _EDGE_INPUTS = frozenset({_A.ACTIVATE_INTER_CONTEXT_INPUT, _A.ACTIVATE_DDR_BUFFER_INPUT, _A.ACTIVATE_CACHE_INPUT})
 _EDGE_OUTPUTS = frozenset({_A.ACTIVATE_INTER_CONTEXT_OUTPUT, _A.ACTIVATE_DDR_BUFFER_OUTPUT, _A.ACTIVATE_CACHE_OUTPUT})
@@ -99,25 +100,25 @@ def network_compute(
     latency_s: float,
     operations: int,
     profile: Profile,
+    assumed_clock_hz: float,
     compute_time_ns: float | None = None,
 ) -> Compute:
     """Compute figures of a network group from its metadata: `bottleneck_fps`, `latency`, `computational_ops`.
 
-    The metadata assume the nominal clock. `compute_time_ns` (`--compute-time`) overrides them with a measured time
+    The metadata hold at `assumed_clock_hz` and are scaled to the profile's clock. `compute_time_ns` (`--compute-time`) overrides them with a measured time
     from the last input byte to the outputs. Without any figure the core counts as infinitely fast; `source` says so.
     """
     if compute_time_ns is not None:
         return Compute(compute_time_ns, 0.0, compute_time_ns, "given with --compute-time")
-    scale = profile.clock_scale
-    if math.isfinite(bottleneck_fps) and bottleneck_fps > 0:
-        interval = NS / bottleneck_fps
-        latency = latency_s * NS if math.isfinite(latency_s) else 0.0
-        after = max(latency - interval, 0.0)
-        return Compute(interval * scale, interval * scale, after * scale, "bottleneck_fps and latency of the HEF")
+    scale = assumed_clock_hz / profile.nn_hz
+    if _MIN_FPS <= bottleneck_fps <= _MAX_FPS:
+        interval = NS / bottleneck_fps * scale
+        latency = latency_s * NS * scale if 0 < latency_s <= _MAX_LATENCY_S else 0.0
+        return Compute(interval, interval, max(latency - interval, 0.0), "bottleneck_fps and latency of the HEF")
     if operations > 0:
-        interval = operations / profile.max_operations_per_second * NS * scale
+        interval = operations / profile.max_operations_per_second * NS * profile.clock_scale
         return Compute(interval, interval, 0.0, "computational_ops of the HEF at the chip's peak rate")
-    return Compute(0.0, 0.0, 0.0, "none: the HEF has neither bottleneck_fps nor computational_ops")
+    return Compute(0.0, 0.0, 0.0, "none: the HEF has neither a usable bottleneck_fps nor computational_ops")
 
 
 def group_timing(group: NetworkGroupProgram, runtime: str, profile: Profile, compute: Compute) -> GroupTiming:
