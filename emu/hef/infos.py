@@ -7,12 +7,12 @@ and post-process ops that the runtime makes when it loads the file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from emu.errors import HailoError, HailoStatus
 from emu.hef import model
-from emu.hef.enums import EdgeConnectionType, HwArch
+from emu.hef.enums import EdgeConnectionType
 from emu.hef.features import SupportedFeatures
 from emu.hef.formats import (
     NMS_ORDERS,
@@ -31,20 +31,16 @@ from emu.hef.layers import (
     MAX_NETWORK_NAME,
     LayerInfo,
     StreamDirection,
-    check_context,
-    check_unique_names,
     context_layers,
     host_format,
     network_names,
 )
+from emu.hef.load import alternatives, check_load
 from emu.hef.ops import OpInfo, group_ops
 from emu.hef.runtime import Runtime
 
 if TYPE_CHECKING:
     from emu.hef import Hef
-
-# architectures whose files hold one configuration per cluster layout (hef-container.md 5.2)
-MULTI_LAYOUT_ARCHS = frozenset({HwArch.HAILO8L, HwArch.HAILO15M})
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,86 +186,43 @@ class HefInfos:
 
 
 def hef_infos(hef: Hef) -> HefInfos:
-    """All infos of a HEF under `hef.version`; raises HailoError with the status of the runtime's own check at load."""
-    groups = hef.ordered_network_groups
-    seen: set[str] = set()
-    for group in groups:
-        if group.network_group_name in seen:
-            raise HailoError(
-                HailoStatus.HAILO_INVALID_OPERATION, f"two network groups are named {group.network_group_name!r}"
-            )
-        seen.add(group.network_group_name)
-    arch = hef.header.hw_arch
-    return HefInfos(tuple(network_group_info(group, arch, hef.features, hef.version) for group in groups))
+    """All infos of a HEF under `hef.version`; raises as `check_load` does where the runtime would not load it."""
+    check_load(hef)
+    return HefInfos(tuple(_network_group_info(hef, group) for group in hef.ordered_network_groups))
 
 
-def network_group_info(
-    group: model.NetworkGroup, arch: HwArch | int, features: SupportedFeatures, runtime: Runtime
-) -> NetworkGroupInfo:
-    """Infos of one group; of a partial one those of the layout with the smallest bitmap (all layouts are checked)."""
+def _network_group_info(hef: Hef, group: model.NetworkGroup) -> NetworkGroupInfo:
+    """Infos of one group; of a partial one those of the layout with the smallest bitmap."""
     name = group.network_group_name
     if len(name.encode()) > MAX_NETWORK_GROUP_NAME:
         raise HailoError(
             HailoStatus.HAILO_INTERNAL_FAILURE,
             f"a network group name of {len(name.encode())} bytes, {MAX_NETWORK_GROUP_NAME} are possible",
         )
-    if group.core_op is None:
-        raise _crash(f"network group {name!r} has HAILO_NET_FLOW but no core op")
-    alternatives = _alternatives(group.core_op, name, arch)
-    results = {bitmap: _core_op_info(group, core_op, arch, features, runtime) for bitmap, core_op in alternatives}
-    chosen = results[min(results)]
-    # whether it counts as multi context is decided by the first layout in the file (fw-trace.md 1)
-    first = alternatives[0][1]
-    return NetworkGroupInfo(
-        name=name,
+    found = alternatives(hef, group)
+    _, smallest = min(found, key=lambda alternative: alternative[0] or 0)
+    info = _core_op_info(hef, group, smallest)
+    # these two are taken from the first layout in the file (fw-trace.md 1; captures of part_15m)
+    first = found[0][1]
+    return replace(
+        info,
         is_multi_context=len(first.contexts) > 1,
-        dynamic_contexts=chosen.dynamic_contexts,
-        networks=chosen.networks,
-        bottleneck_fps=chosen.bottleneck_fps,
-        sorted_output_names=chosen.sorted_output_names,
-        input_streams=chosen.input_streams,
-        output_streams=chosen.output_streams,
-        input_vstreams=chosen.input_vstreams,
-        output_vstreams=chosen.output_vstreams,
-        ops=chosen.ops,
-        layers=chosen.layers,
+        bottleneck_fps=first.network_group_metadata.bottleneck_fps,
     )
 
 
-def _crash(message: str) -> HailoError:
-    """What makes the real process crash has no status of its own."""
-    return HailoError(HailoStatus.HAILO_INVALID_HEF, f"{message}; the real runtime crashes on it")
-
-
-def _alternatives(core_op: model.CoreOp, name: str, arch: HwArch | int) -> list[tuple[int, model.CoreOp]]:
-    """(cluster bitmap, core op) in file order; one entry without a layout for all other architectures."""
-    if arch not in MULTI_LAYOUT_ARCHS:
-        return [(0xFFFFFFFF, core_op)]
-    if not core_op.partial_core_ops:
-        raise _crash(f"network group {name!r} is compiled for {HwArch(arch).name} but has no partial layouts")
-    return [(part.layout.partial_clusters_layout_bitmap, part.core_op) for part in core_op.partial_core_ops]
-
-
-def _core_op_info(
-    group: model.NetworkGroup,
-    core_op: model.CoreOp,
-    arch: HwArch | int,
-    features: SupportedFeatures,
-    runtime: Runtime,
-) -> NetworkGroupInfo:
+def _core_op_info(hef: Hef, group: model.NetworkGroup, core_op: model.CoreOp) -> NetworkGroupInfo:
     name = group.network_group_name
-    if not core_op.contexts:
-        raise _crash(f"network group {name!r} has no contexts")
-    layers = []
-    for index, context in enumerate(core_op.contexts):
-        context_infos = context_layers(name, core_op, context, index, arch, features, runtime)
-        check_context(context_infos, index)
-        layers.append(context_infos)
+    runtime = hef.version
+    arch, features = hef.header.hw_arch, hef.features
+    layers = [
+        context_layers(name, core_op, context, index, arch, features, runtime)
+        for index, context in enumerate(core_op.contexts)
+    ]
     boundary = [layer for context in layers for layer in context if layer.type is EdgeConnectionType.BOUNDARY]
-    check_unique_names(boundary)
     inputs = [layer for layer in boundary if layer.direction is StreamDirection.H2D]
     outputs = [layer for layer in boundary if layer.direction is StreamDirection.D2H]
-    ops = group_ops(group, outputs, runtime)
+    ops = group_ops(group, outputs, runtime) if features.hailo_net_flow else ()
     order = _sorted_output_names(group, core_op)
     output_vstreams = _output_vstreams(outputs, ops, f"{name}/{name}", runtime)
     return NetworkGroupInfo(
@@ -310,13 +263,7 @@ def _sorted_output_names(group: model.NetworkGroup, core_op: model.CoreOp) -> tu
         return fused.updated_sorted_output_names
     if group.sorted_outputs_order:
         return group.sorted_outputs_order
-    last = core_op.contexts[-1].metadata.sorted_outputs_order
-    if not last:
-        raise HailoError(
-            HailoStatus.HAILO_INVALID_HEF,
-            f"network group {group.network_group_name!r} says nowhere in which order its outputs come",
-        )
-    return last
+    return core_op.contexts[-1].metadata.sorted_outputs_order
 
 
 def _stream(layer: LayerInfo) -> StreamInfo:

@@ -1,0 +1,58 @@
+"""`emu parse-hef`: the text of `hailortcli parse-hef`, to the byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from emu.cli.options import RUNTIMES, open_model
+from emu.errors import HailoError, HailoStatus
+from emu.hef import open_hef
+from emu.hef.text import parse_hef_text
+
+_FLAGS = ("--parse-streams", "--parse-vstreams")
+
+
+class _ParseHefCommand(click.Command):
+    """A command whose flags may carry a value, as CLI11's do: `--parse-vstreams=false`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [f"{arg}=true" if arg in _FLAGS else arg for arg in args])
+
+
+@click.command(cls=_ParseHefCommand)
+@click.argument("model")
+@click.option("--parse-streams", type=bool, default=False, metavar="[=BOOL]", help="List streams (off).")
+@click.option("--parse-vstreams", type=bool, default=True, metavar="[=BOOL]", help="List vstreams (on).")
+@click.option("--runtime", type=click.Choice(RUNTIMES), help="HailoRT version (default: by architecture).")
+def command(model: str, parse_streams: bool, parse_vstreams: bool, runtime: str | None) -> None:
+    """Print what parse-hef of the real HailoRT prints; of a directory, for every .hef file in it."""
+
+    def text(source: Path | bytes) -> str:
+        hef = open_hef(source, runtime=runtime)
+        return parse_hef_text(hef, streams=parse_streams, vstreams=parse_vstreams)
+
+    directory = Path(model)
+    if model == "-" or not directory.is_dir():
+        out = text(open_model(model).source)
+    else:
+        out = "".join(f"{'*' * 80}\nParsing {path}:\n{text(path)}" for path in _hef_files(directory))
+    click.echo(out.encode(), nl=False)
+
+
+def _hef_files(directory: Path) -> list[Path]:
+    """In order of their names; HAILO_INVALID_ARGUMENT if there are none, as the real one (fw-trace.md 1)."""
+    try:
+        files = sorted(path for path in directory.iterdir() if path.suffix == ".hef")
+    except OSError as error:
+        raise HailoError(
+            HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot list {directory}: {error.strerror}", file=str(directory)
+        ) from error
+    if not files:
+        raise HailoError(
+            HailoStatus.HAILO_INVALID_ARGUMENT,
+            f"there are no .hef files in the directory {directory}",
+            file=str(directory),
+        )
+    return files
