@@ -1,0 +1,121 @@
+"""Integer convolution and full connection: quantise the input, sum integers exactly, scale the sums (CONVENTIONS OM-Q).
+
+Products of integers are summed in floating point, which is exact while every partial sum is below 2^24 (float32) or 2^53
+(float64): that is what makes them fast.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emu.graph.ir import Array, Shape
+from emu.graph.ops import Op, Operand, OpError
+from emu.graph.ops.conv import Conv, ConvTranspose
+from emu.graph.ops.elementwise import blockwise
+from emu.graph.ops.linear import FullConnection
+
+FLOAT32_EXACT = 1 << 24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scheme:
+    """How an integer product is fed and read out.
+
+    A floating input becomes q = clip(rhe(x * multiplier) + offset_data, lowest, highest), x / step instead where
+    `step` is given; an integer input is q already. The sum is over (q - offset_data) * (w - offset_weight), so that
+    padding contributes nothing. The result is sum * scale (one value, or one per output channel), plus a floating bias;
+    an integer bias joins the sum instead. With `requantise` the result is clip(rhe(sum * scale) + offset_out,
+    lowest, highest).
+    """
+
+    lowest: int
+    highest: int
+    scale: NDArray[np.float64]
+    multiplier: float | None = None
+    step: float | None = None
+    offset_data: float = 0
+    offset_weight: float = 0
+    relu: bool = False
+    requantise: bool = False
+    offset_out: float = 0
+
+    def quantise(self, x: Array) -> Array:
+        """q - offset_data as float32."""
+        if x.dtype.kind != "f":
+            return x.astype(np.float32) - np.float32(self.offset_data)
+        factor, step = self.multiplier, self.step
+        if factor is None and step is None:
+            raise OpError(f"a {x.dtype} input needs an input scale", "quantize_param.scale")
+        low, high = self.lowest - self.offset_data, self.highest - self.offset_data
+
+        def steps(v: Array) -> Array:
+            scaled: Array = np.rint(v / step if factor is None else v * factor)
+            return np.clip(scaled, low, high, out=scaled)
+
+        return blockwise(steps, x)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantisedProduct(Op):
+    """A Conv, ConvTranspose or FullConnection (without epilogue) on integers; operands x, weight, [bias]."""
+
+    product: Conv | ConvTranspose | FullConnection
+    scheme: Scheme
+
+    def shape(self, x: Operand, weight: Operand, bias: Operand | None = None) -> Shape:
+        shape = self.product.shape(x, weight, bias)
+        if weight.dtype.kind not in "iu":
+            raise OpError(f"filter is {weight.dtype}, integers are needed", "filter")
+        if x.dtype.kind == "f" and self.scheme.multiplier is None and self.scheme.step is None:
+            raise OpError(f"a {x.dtype} input needs an input scale", "quantize_param.scale")
+        channels = shape[self._axis]
+        if self.scheme.scale.size not in (1, channels):
+            raise OpError(f"{self.scheme.scale.size} output scales for {channels} channels", "scale_value")
+        return shape
+
+    @property
+    def _axis(self) -> int:
+        """The channel axis of the result."""
+        return 3 if not isinstance(self.product, FullConnection) and self.product.channel_last else 1
+
+    def reference(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
+        q = self.scheme.quantise(x).astype(np.float64)
+        w = weight.astype(np.float64) - self.scheme.offset_weight
+        return self._read_out(self.product.reference(q, w), bias)
+
+    def fast(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
+        q = self.scheme.quantise(x)
+        offset = self.scheme.offset_weight
+        terms = math.prod(weight.shape[1:])
+        if isinstance(self.product, ConvTranspose):
+            terms = weight.shape[0] * math.prod(weight.shape[2:])
+        widest = terms * (self.scheme.highest - self.scheme.lowest) * float(np.max(np.abs(weight - offset), initial=0))
+        dtype = np.float32 if widest < FLOAT32_EXACT else np.float64
+        total = self.product.fast(q.astype(dtype, copy=False), (weight - offset).astype(dtype, copy=False))
+        return self._read_out(total, bias)
+
+    def _read_out(self, total: Array, bias: Array | None) -> Array:
+        scheme = self.scheme
+        shape = [1] * total.ndim
+        shape[self._axis] = -1
+        scale = scheme.scale.reshape(shape if scheme.scale.size > 1 else [1] * total.ndim)
+        none = np.zeros((1,) * total.ndim)
+        whole = real = none
+        if bias is not None and bias.dtype.kind == "f":
+            real = bias.reshape(shape)
+        elif bias is not None:
+            whole = bias.reshape(shape)
+
+        def read(acc: Array, w: Array, k: Array, r: Array) -> Array:
+            y: Array = (acc + w) * k + r
+            if scheme.relu:
+                y = np.maximum(y, 0)
+            if scheme.requantise:
+                y = np.clip(np.rint(y) + scheme.offset_out, scheme.lowest, scheme.highest)
+            return y
+
+        return blockwise(read, total, whole, scale, real)

@@ -1,0 +1,594 @@
+"""What each op of a domi.ModelDef means: its parameters and weights as an op of emu/graph/ops (CONVENTIONS OM-O, OM-Q)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from emu.errors import GraphStatus
+from emu.graph import layouts
+from emu.graph.ir import Array, Graph, Layout, Node, Port, Quantisation, Tensor
+from emu.graph.ops import Op, OpError
+from emu.graph.ops.activation import NO_EPILOGUE, Activation, Epilogue, Function, Then
+from emu.graph.ops.conv import Conv, ConvTranspose
+from emu.graph.ops.elementwise import Binary, BinaryFunction, Eltwise, EltwiseMode, Unary, UnaryFunction
+from emu.graph.ops.linear import FullConnection, MatMul
+from emu.graph.ops.move import Concat, Copy, Flatten, Reshape
+from emu.graph.ops.norm import BatchNorm, BiasAdd, Scale
+from emu.graph.ops.pool import Pool, PoolMode
+from emu.graph.ops.quantised import QuantisedProduct, Scheme
+from emu.graph.ops.softmax import Softmax
+from emu.graph.ops.window import NO_PADS, PadRule, Pads, Pair
+from emu.graph.readers.om_types import (
+    DOMI_DTYPES,
+    INT_FORMATS,
+    check_dims,
+    decode_constant,
+    weight_range,
+)
+from emu.schemas import om_pb2
+
+# op_params decide the kind where they are set (CONVENTIONS OM-G4); the names are the type strings with the same meaning
+PARAM_KINDS = {
+    "sender_param": "Send",
+    "receiver_param": "Recv",
+    "convolution_param": "Convolution",
+    "pooling_param": "Pooling",
+    "eltwise_param": "Eltwise",
+    "batchnorm_param": "BatchNorm",
+    "scale_param": "Scale",
+    "full_connection_param": "FullConnection",
+    "softmax_param": "Softmax",
+    "activation_param": "Activation",
+    "reshape_param": "Reshape",
+}
+
+ACTIVATIONS: dict[int, Function] = {
+    0: Function.SIGMOID,
+    1: Function.RELU,
+    2: Function.TANH,
+    3: Function.CLIPPED_RELU,
+    4: Function.ELU,
+    5: Function.LEAKY_RELU,
+    6: Function.ABS,
+    7: Function.RELU1,
+    8: Function.SOFTSIGN,
+    9: Function.SOFTPLUS,
+    10: Function.HARD_SIGMOID,
+    11: Function.THRESHOLDED_RELU,
+    12: Function.SELU,
+    13: Function.LINEAR,
+}
+ELTWISE_MODES = {0: EltwiseMode.PROD, 1: EltwiseMode.SUM, 2: EltwiseMode.MAX}
+POOL_MODES = {0: PoolMode.MAX, 1: PoolMode.AVERAGE}
+DEFAULT_EPSILON = 1e-5
+FILTER_FORMATS = (0, 1, 4, 13, 16)
+MATRIX_FORMATS = (0, 2, 29)
+VECTOR_FORMATS = (0, 1, 2, 3)
+
+
+def op_kind(op: om_pb2.OpDef) -> str:
+    """Op kind by op_params if set, else by type."""
+    param = op.WhichOneof("op_params")
+    return op.type if param is None else PARAM_KINDS[param]
+
+
+@dataclass(slots=True)
+class OpReader:
+    """One op being read: its message and its node; `quantisations` of the integer weights that it has, by tensor."""
+
+    graph: Graph
+    op: om_pb2.OpDef
+    node: Node
+    weights: memoryview | None
+    quantisations: dict[int, Quantisation] = field(default_factory=dict)
+
+    def input(self, place: int = 0) -> Tensor:
+        """The tensor of a data input."""
+        if place >= len(self.node.inputs):
+            raise OpError(f"needs input {place}, has {len(self.node.inputs)}", status=GraphStatus.GRAPH_STRUCTURE)
+        at = self.node.inputs[place]
+        assert at is not None
+        return self.graph.tensors[at]
+
+    @property
+    def channel_last(self) -> bool:
+        return self.input().layout is Layout.NHWC
+
+    @property
+    def channel_axis(self) -> int:
+        return len(self.input().op_shape) - 1 if self.channel_last else 1
+
+    def output_rank(self) -> int:
+        if not self.node.outputs:
+            raise OpError("has no output_desc", "output_desc", GraphStatus.GRAPH_STRUCTURE)
+        return len(self.graph.tensors[self.node.outputs[0]].op_shape)
+
+    def attr(self, name: str, kind: str, default: Any = None) -> Any:
+        """The value of an attribute, which must be of `kind` (a member of AttrDef.value); OpError if absent."""
+        if name not in self.op.attr:
+            if default is None:
+                raise OpError("is missing", name)
+            return default
+        attr = self.op.attr[name]
+        found = attr.WhichOneof("value")
+        if found != kind:
+            raise OpError(f"is of kind {found}, {kind} is needed", name)
+        return getattr(attr, kind)
+
+    def add(self, what: str, value: Array) -> int:
+        """A constant that belongs to this op."""
+        return self.graph.constant(f"{self.op.name}.{what}", value, embedded=True)
+
+    def weight(self, definition: om_pb2.WeightDef, what: str, formats: Sequence[int]) -> int:
+        """Add a weight; a filter comes as [N, C, H, W]. Rules: CONVENTIONS OM-T2 to T4."""
+        at = self.add(what, self.weight_value(definition, what, formats))
+        if definition.HasField("alloffset_quantize_info") and not self.op.HasField("quantize_factor"):
+            info = definition.alloffset_quantize_info
+            if not (info.scale > 0 and math.isfinite(info.scale)):
+                raise OpError(f"scale {info.scale}: must be positive", f"{what}.alloffset_quantize_info")
+            self.quantisations[at] = Quantisation(
+                np.array([info.scale], np.float64), np.array([info.offset], np.int64), -(1 << 31), (1 << 31) - 1
+            )
+        return at
+
+    def weight_value(self, definition: om_pb2.WeightDef, what: str, formats: Sequence[int]) -> Array:
+        """The array of a weight, from the message or from WEIGHTS_DATA."""
+        if (
+            definition.cmps_size
+            or definition.cmps_tab
+            or definition.cmps_tab_offset
+            or definition.HasField("cmps_info")
+        ):
+            raise OpError("compressed weights (cmps_*) are not supported", what, GraphStatus.GRAPH_UNSUPPORTED)
+        dtype = DOMI_DTYPES.get(definition.data_type)
+        if dtype is None:
+            raise OpError(f"unknown data type {definition.data_type}", what, GraphStatus.OM_MODEL)
+        if definition.format not in formats:
+            raise OpError(f"format {definition.format} is unknown here", what, GraphStatus.OM_MODEL)
+        layout = INT_FORMATS[definition.format]
+        shape = check_dims(definition.shape.dim, what)
+        raw: bytes | memoryview = definition.data
+        if not raw:
+            if definition.data_offset == 0:
+                raise OpError("has neither data nor a data_offset", what, GraphStatus.OM_MODEL)
+            raw = weight_range(self.weights, definition.data_offset, None, what)
+        array = decode_constant(raw, dtype, layout, shape, what)
+        if formats is FILTER_FORMATS:
+            if len(shape) != 4:
+                raise OpError(f"{list(shape)} has not four dimensions", what)
+            array = layouts.to_oihw(array, str(layout) if str(layout) in layouts.AXIS_ORDERS else "NCHW")
+        return array
+
+    def named_weight(self, name: str, formats: Sequence[int]) -> int | None:
+        """A weight of OpDef.weights by its weight_name (CONVENTIONS OM-O15)."""
+        for place, found in enumerate(self.op.weight_name):
+            if found == name and place < len(self.op.weights):
+                return self.weight(self.op.weights[place], name, formats)
+        return None
+
+    def bias(self, message: Any) -> int | None:
+        return self.weight(message.bias, "bias", VECTOR_FORMATS) if message.HasField("bias") else None
+
+    def inline_fp16(self, value: bytes, offset: int, count: int | None, what: str) -> Array | None:
+        """A float16 array of quantize_factor as float64, or None if it is absent (CONVENTIONS OM-Q1)."""
+        raw: bytes | memoryview = value
+        if not raw:
+            if offset == 0:
+                return None
+            if count is None:
+                raise OpError("only an offset, and no length", what)
+            raw = weight_range(self.weights, offset, 2 * count, what)
+        if len(raw) % 2:
+            raise OpError(f"{len(raw)} bytes are no float16 array", what)
+        return np.frombuffer(raw, "<f2").astype(np.float64)
+
+
+def pair(values: Sequence[int], default: Pair, attribute: str) -> Pair:
+    """[h, w], or the default where the list is empty."""
+    if len(values) not in (0, 2):
+        raise OpError(f"has {len(values)} values, not 2", attribute)
+    return (int(values[0]), int(values[1])) if values else default
+
+
+def four(values: Sequence[int], attribute: str) -> Pads:
+    """[top, bottom, left, right], zeros where the list is empty."""
+    if len(values) not in (0, 4):
+        raise OpError(f"has {len(values)} values, not 4", attribute)
+    return (int(values[0]), int(values[1]), int(values[2]), int(values[3])) if values else NO_PADS
+
+
+def pad_rule(pad_mode: int, stored: Sequence[int], attribute: str = "pad") -> tuple[PadRule, Pads]:
+    """CONVENTIONS OM-O2; the stored list must be well-formed even where it is ignored."""
+    pads = four(stored, attribute)
+    if pad_mode in (0, 1, 2, 3, 4):
+        return PadRule.EXPLICIT, pads
+    if pad_mode == 5:
+        return PadRule.EXPLICIT, NO_PADS
+    if pad_mode == 6:
+        return PadRule.SAME, NO_PADS
+    raise OpError(f"unknown mode {pad_mode}", "pad_mode")
+
+
+def alpha_of(alpha: float, beta: float) -> float:
+    """CONVENTIONS OM-G6."""
+    if beta != 0:
+        raise OpError(f"{beta}: there is no previous output to add", "beta", GraphStatus.GRAPH_UNSUPPORTED)
+    if not math.isfinite(alpha):
+        raise OpError(f"{alpha} is no factor", "alpha")
+    return alpha or 1.0
+
+
+def _attr_alpha(reader: OpReader) -> float:
+    return alpha_of(reader.attr("alpha", "f", 0.0), reader.attr("beta", "f", 0.0))
+
+
+def scaled(op: Op, alpha: float) -> Op:
+    return op if alpha == 1 else Then(op, Epilogue(alpha))
+
+
+def _epilogue(alpha: float, relu_flag: bool) -> Epilogue:
+    if alpha == 1 and not relu_flag:
+        return NO_EPILOGUE
+    return Epilogue(alpha, Function.RELU if relu_flag else Function.LINEAR)
+
+
+Meaning = tuple[Op, list[int | None]]
+"""The op and the constants that follow the data inputs as operands."""
+
+
+def _convolution(reader: OpReader) -> Meaning:
+    param = reader.op.convolution_param
+    if param.mode not in (0, 1, 2, 3):
+        raise OpError(f"unknown mode {param.mode}", "mode")
+    if not param.HasField("filter"):
+        raise OpError("is missing", "filter")
+    if param.mode == 3 and param.filter.format in (4, 13):
+        raise OpError("a packed filter is not defined for depthwise convolution", "filter")
+    rule, pads = pad_rule(param.pad_mode, param.pad)
+    alpha = alpha_of(param.alpha, param.beta)
+    quantised = reader.op.HasField("quantize_factor")
+    x = reader.input()
+    common: dict[str, Any] = {
+        "strides": pair(param.stride, (1, 1), "stride"),
+        "dilations": pair(param.dilation, (1, 1), "dilation"),
+        "pads": pads,
+        "pad_rule": rule,
+        "groups": param.group or 1,
+        "channel_last": reader.channel_last,
+        "before_pad": four(param.before_pad, "before_pad"),
+        "kernel": pair(param.kernel, (0, 0), "kernel") if param.kernel else None,
+        "units": param.num_output or None,
+        "epilogue": NO_EPILOGUE if quantised else _epilogue(alpha, param.relu_flag),
+    }
+    adj, target = pair(param.adj, (0, 0), "adj"), param.target_shape
+    product: Conv | ConvTranspose
+    if param.mode == 2:
+        product = ConvTranspose(**common, adj=adj, target=pair(target, (0, 0), "target_shape") if target else None)
+    else:
+        if param.mode == 3:
+            if len(x.op_shape) != 4:
+                raise OpError(f"input {x} has not four dimensions")
+            common["groups"] = x.op_shape[reader.channel_axis]
+        product = Conv(**common, flip=param.mode == 0)
+    filter_at = reader.weight(param.filter, "filter", FILTER_FORMATS)
+    constants = [filter_at, *([bias] if (bias := reader.bias(param)) is not None else [])]
+    if quantised:
+        units = reader.graph.tensors[filter_at].shape[0]
+        if isinstance(product, ConvTranspose):
+            units = reader.graph.tensors[filter_at].shape[1] * product.groups
+        return _quantised(reader, product, units, alpha, param.relu_flag), constants
+    _need_real_weight(reader, filter_at)
+    return product, constants
+
+
+def _need_real_weight(reader: OpReader, at: int) -> None:
+    tensor = reader.graph.tensors[at]
+    if tensor.dtype.kind != "f" and at not in reader.quantisations:
+        raise OpError(f"is {tensor.dtype} without quantize_factor or alloffset_quantize_info", "filter")
+
+
+def _quantised(
+    reader: OpReader, product: Conv | ConvTranspose | FullConnection, units: int, alpha: float, relu_flag: bool
+) -> Op:
+    """The integer form that quantize_factor describes (CONVENTIONS OM-Q)."""
+    if alpha != 1:
+        raise OpError(f"{alpha} on an integer product is not defined", "alpha", GraphStatus.GRAPH_UNSUPPORTED)
+    factor = reader.op.quantize_factor
+    if factor.quantize_algo not in (0, 1, 2) or factor.scale_type not in (0, 1):
+        raise OpError(
+            f"quantize_algo {factor.quantize_algo}, scale_type {factor.scale_type}: unknown", "quantize_factor"
+        )
+    requantise = factor.HasField("requantize_param")
+    if requantise == factor.HasField("dequantize_param"):
+        both = "both" if requantise else "neither"
+        raise OpError(f"{both} of dequantize_param and requantize_param", "quantize_factor")
+    name = "requantize_param" if requantise else "dequantize_param"
+    out = getattr(factor, name)
+    count = units if factor.scale_type == om_pb2.VECTOR_SCALE else 1
+    scale = _effective(reader, out, count, name)
+    if scale is None:
+        raise OpError("is missing", f"{name}.scale_value")
+    if scale.size != count:
+        raise OpError(f"{scale.size} values, {count} are needed", f"{name}.scale_value")
+    multiplier = _effective(reader, factor.quantize_param, 1, "quantize_param")
+    if multiplier is not None and multiplier.size != 1:
+        raise OpError(f"{multiplier.size} values, one is needed", "quantize_param.scale_value")
+    offsets = {"data": 0.0, "weight": 0.0, "out": 0.0}
+    if factor.quantize_algo == om_pb2.ALL_OFFSET_ALGO:
+        given = factor.quantize_param
+        offsets = {
+            "data": _offset(
+                reader, given.offset_data_value, given.offset_data_offset, "quantize_param.offset_data_value"
+            ),
+            "weight": _offset(
+                reader, given.offset_weight_value, given.offset_weight_offset, "quantize_param.offset_weight_value"
+            ),
+            "out": _offset(reader, out.offset_data_value, out.offset_data_offset, f"{name}.offset_data_value"),
+        }
+    signed = factor.quantize_algo == om_pb2.NON_OFFSET_ALGO
+    scheme = Scheme(
+        lowest=-128 if signed else 0,
+        highest=127 if signed else 255,
+        scale=scale,
+        multiplier=None if multiplier is None else float(multiplier[0]),
+        offset_data=offsets["data"],
+        offset_weight=offsets["weight"],
+        relu=relu_flag,
+        requantise=requantise,
+        offset_out=offsets["out"],
+    )
+    return QuantisedProduct(product, scheme)
+
+
+def _effective(reader: OpReader, factor: om_pb2.QuantizeFactor, count: int, name: str) -> Array | None:
+    found = reader.inline_fp16(factor.scale_value, factor.scale_offset, count, f"{name}.scale_value")
+    if factor.scale_mode not in (om_pb2.NORMAL_MODE, om_pb2.SQRT_MODE):
+        raise OpError(f"unknown mode {factor.scale_mode}", f"{name}.scale_mode")
+    return found * found if found is not None and factor.scale_mode == om_pb2.SQRT_MODE else found
+
+
+def _offset(reader: OpReader, value: bytes, offset: int, what: str) -> float:
+    found = reader.inline_fp16(value, offset, 1, what)
+    if found is None:
+        return 0.0
+    if found.size != 1 or not math.isfinite(float(found[0])):
+        raise OpError(f"{found.size} values, one number is needed", what)
+    return float(found[0])
+
+
+def _pooling(reader: OpReader) -> Meaning:
+    param = reader.op.pooling_param
+    mode = POOL_MODES.get(param.mode)
+    if mode is None:
+        raise OpError(f"unknown mode {param.mode}", "mode")
+    rule, pads = pad_rule(param.pad_mode, param.pad)
+    if not param.window and not param.global_pooling:
+        raise OpError("is missing", "window")
+    op = Pool(
+        mode=mode,
+        window=pair(param.window, (1, 1), "window"),
+        strides=pair(param.stride, (1, 1), "stride"),
+        pads=pads,
+        pad_rule=rule,
+        ceil=param.ceil_mode,
+        whole=param.global_pooling,
+        channel_last=reader.channel_last,
+        before_pad=four(param.before_pad, "before_pad"),
+    )
+    return scaled(op, alpha_of(param.alpha, param.beta)), []
+
+
+def _eltwise(reader: OpReader) -> Meaning:
+    param = reader.op.eltwise_param
+    mode = ELTWISE_MODES.get(param.mode)
+    if mode is None:
+        raise OpError(f"unknown mode {param.mode}", "mode")
+    weights = [reader.weight(weight, "weight", VECTOR_FORMATS) for weight in param.weight]
+    operands = len(reader.node.inputs) + len(weights)
+    if param.coeff and len(param.coeff) != operands:
+        raise OpError(f"{len(param.coeff)} values for {operands} operands", "coeff")
+    coefficients = tuple(param.coeff) if mode is EltwiseMode.SUM else ()
+    if all(value == 1 for value in coefficients):
+        coefficients = ()
+    return Eltwise(mode, coefficients, _epilogue(alpha_of(param.alpha, param.beta), param.relu_flag)), [*weights]
+
+
+def _batch_norm(reader: OpReader) -> Meaning:
+    param = reader.op.batchnorm_param
+    if param.mode not in (0, 1):
+        raise OpError(f"unknown mode {param.mode}", "mode")
+    for name in ("estimated_mean", "estimated_variance"):
+        if not param.HasField(name):
+            raise OpError("is missing", name)
+    constants: list[int | None] = [
+        reader.weight(getattr(param, name), name, VECTOR_FORMATS) if param.HasField(name) else None
+        for name in ("estimated_mean", "estimated_variance", "scale", "bias")
+    ]
+    axis = reader.channel_axis if param.mode == 1 else None
+    return scaled(BatchNorm(axis, param.epsilon or DEFAULT_EPSILON), alpha_of(param.alpha, param.beta)), constants
+
+
+def _scale(reader: OpReader) -> Meaning:
+    param = reader.op.scale_param
+    if not param.HasField("scale"):
+        raise OpError("is missing", "scale")
+    return Scale(reader.channel_axis), [reader.weight(param.scale, "scale", VECTOR_FORMATS), reader.bias(param)]
+
+
+def _full_connection(reader: OpReader) -> Meaning:
+    param = reader.op.full_connection_param
+    if not param.HasField("filter"):
+        raise OpError("is missing", "filter")
+    formats = FILTER_FORMATS if len(param.filter.shape.dim) == 4 else MATRIX_FORMATS
+    weight = reader.weight(param.filter, "filter", formats)
+    constants: list[int | None] = [weight, reader.bias(param)]
+    alpha = _attr_alpha(reader)
+    quantised = reader.op.HasField("quantize_factor")
+    product = FullConnection(
+        units=param.num_output or None,
+        four_dimensional=reader.output_rank() == 4,
+        epilogue=NO_EPILOGUE if quantised else _epilogue(alpha, param.relu_flag),
+    )
+    if quantised:
+        shape = reader.graph.tensors[weight].shape
+        return _quantised(reader, product, shape[0] if shape else 0, alpha, param.relu_flag), constants
+    _need_real_weight(reader, weight)
+    return product, constants
+
+
+def _softmax(reader: OpReader) -> Meaning:
+    param = reader.op.softmax_param
+    if param.algo not in (0, 1, 2, 3):
+        raise OpError(f"unknown algorithm {param.algo}", "algo")
+    if "axis" in reader.op.attr:
+        axes: tuple[int, ...] = (reader.attr("axis", "i"),)
+    else:
+        # modes name the axes C, H, W; where they lie follows from the layout
+        places = {"C": 3, "H": 1, "W": 2} if reader.channel_last else {"C": 1, "H": 2, "W": 3}
+        named = {0: "CHW", 1: "C", 2: "H", 3: "W"}.get(param.mode)
+        if named is None:
+            raise OpError(f"unknown mode {param.mode}", "mode")
+        axes = tuple(sorted(places[axis] for axis in named))
+    return scaled(Softmax(axes, log=param.algo == 2), alpha_of(param.alpha, param.beta)), []
+
+
+def _activation(reader: OpReader) -> Meaning:
+    param = reader.op.activation_param
+    function = ACTIVATIONS.get(param.mode)
+    if function is None:
+        raise OpError(f"unknown mode {param.mode}", "mode")
+    return scaled(Activation(function, param.coef), alpha_of(param.alpha, param.beta)), []
+
+
+def _reshape(reader: OpReader) -> Meaning:
+    param = reader.op.reshape_param
+    if not param.HasField("shape"):
+        raise OpError("is missing", "shape")
+    op = Reshape(tuple(param.shape.dim), param.axis, param.num_axes)
+    return scaled(op, alpha_of(param.alpha, param.beta)), []
+
+
+def _flatten(reader: OpReader) -> Meaning:
+    op = Flatten(reader.attr("start_axis", "i"), reader.attr("end_axis", "i"))
+    return scaled(op, _attr_alpha(reader)), []
+
+
+def _arithmetic(function: BinaryFunction) -> Callable[[OpReader], Meaning]:
+    def read(reader: OpReader) -> Meaning:
+        weight = reader.named_weight("weight", VECTOR_FORMATS)
+        return scaled(Binary(function), _attr_alpha(reader)), [] if weight is None else [weight]
+
+    return read
+
+
+def _limited(function: BinaryFunction) -> Callable[[OpReader], Meaning]:
+    def read(reader: OpReader) -> Meaning:
+        weight = reader.named_weight("weight", VECTOR_FORMATS)
+        aligned = reader.attr("broadcast", "b", False)
+        op = Binary(function, axis=reader.attr("axis", "i", 0)) if aligned else Binary(function, same=True)
+        return scaled(op, _attr_alpha(reader)), [] if weight is None else [weight]
+
+    return read
+
+
+def _bias_add(reader: OpReader) -> Meaning:
+    x = reader.input()
+    axis = 1 if x.layout in (Layout.NCHW, Layout.NC1HWC0) and len(x.op_shape) == 4 else len(x.op_shape) - 1
+    bias = reader.named_weight("bias", VECTOR_FORMATS)
+    return scaled(BiasAdd(axis), _attr_alpha(reader)), [] if bias is None else [bias]
+
+
+def _mat_mul(reader: OpReader) -> Meaning:
+    op = MatMul(reader.attr("transposeX", "b", False), reader.attr("transposeW", "b", False), matrices_only=True)
+    weight = reader.named_weight("filter", MATRIX_FORMATS)
+    bias = reader.named_weight("bias", VECTOR_FORMATS)
+    return scaled(op, _attr_alpha(reader)), [*([] if weight is None else [weight]), *([] if bias is None else [bias])]
+
+
+def _rsqrt(reader: OpReader) -> Meaning:
+    return scaled(Unary(UnaryFunction.RSQRT), _attr_alpha(reader)), []
+
+
+def _concat(reader: OpReader) -> Meaning:
+    return Concat(reader.attr("axis", "i")), []
+
+
+def _const(reader: OpReader) -> Meaning:
+    if not reader.op.weights or len(reader.node.outputs) != 1:
+        raise OpError(f"{len(reader.op.weights)} weights for {len(reader.node.outputs)} outputs", "weights")
+    return Copy(), [reader.weight(reader.op.weights[0], "value", (*VECTOR_FORMATS, 16, 4, 13, 29))]
+
+
+def _data(reader: OpReader) -> Meaning:
+    if reader.node.inputs:
+        raise OpError(f"has {len(reader.node.inputs)} inputs", status=GraphStatus.GRAPH_STRUCTURE)
+    if len(reader.node.outputs) != 1:
+        raise OpError(f"has {len(reader.node.outputs)} outputs, not 1", status=GraphStatus.GRAPH_STRUCTURE)
+    result = reader.graph.tensors[reader.node.outputs[0]]
+    port = Tensor(reader.op.name, result.shape, result.dtype, result.layout, result.logical_shape)
+    at = reader.graph.add(port)
+    reader.graph.inputs.append(Port(reader.op.name, at))
+    return Copy(), [at]
+
+
+def _copy(reader: OpReader) -> Meaning:
+    return Copy(), []
+
+
+MEANINGS: dict[str, Callable[[OpReader], Meaning]] = {
+    "Convolution": _convolution,
+    "Deconvolution": _convolution,
+    "ConvolutionDepthwise": _convolution,
+    "Pooling": _pooling,
+    "Eltwise": _eltwise,
+    "BatchNorm": _batch_norm,
+    "Scale": _scale,
+    "FullConnection": _full_connection,
+    "Softmax": _softmax,
+    "Activation": _activation,
+    "Reshape": _reshape,
+    "Flatten": _flatten,
+    "AddLimited": _limited(BinaryFunction.ADD),
+    "MulLimited": _limited(BinaryFunction.MUL),
+    "Add": _arithmetic(BinaryFunction.ADD),
+    "Sub": _arithmetic(BinaryFunction.SUB),
+    "Mul": _arithmetic(BinaryFunction.MUL),
+    "BiasAdd": _bias_add,
+    "MatMul": _mat_mul,
+    "Rsqrt": _rsqrt,
+    "Concat": _concat,
+    "Const": _const,
+    "Data": _data,
+    "NetOutput": _copy,
+    "Send": _copy,
+    "Recv": _copy,
+}
+"""Every type that CONVENTIONS OM-G4 lists."""
+
+
+def read_op(reader: OpReader) -> None:
+    """Give the node its op and constants; OpError where the file does not say what it means."""
+    kind = op_kind(reader.op)
+    meaning = MEANINGS.get(kind)
+    if meaning is None:
+        raise OpError(f"type {kind!r} is unknown", "type", GraphStatus.GRAPH_UNSUPPORTED)
+    if reader.op.HasField("quantize_factor") and kind not in (
+        "Convolution",
+        "Deconvolution",
+        "ConvolutionDepthwise",
+        "FullConnection",
+    ):
+        raise OpError(f"is not defined for {kind}", "quantize_factor", GraphStatus.GRAPH_UNSUPPORTED)
+    reader.node.op, constants = meaning(reader)
+    while constants and constants[-1] is None:
+        constants.pop()
+    node = reader.node
+    node.inputs = (*node.inputs, *constants)
+    if reader.quantisations:
+        of_inputs = (None if at is None else reader.quantisations.get(at) for at in node.inputs)
+        node.quantisations = (*of_inputs, *(None for _ in node.outputs))
