@@ -1,0 +1,195 @@
+"""YOLOv8: box edges as distributions over distances (DFL), class scores without objectness (netflow-nms.md 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emu.dataflow.formats import Buffer, Bytes
+from emu.dataflow.postprocess.base import NmsPostProcess, OpInput, invalid, passing
+from emu.dataflow.postprocess.nms import Detections, NmsConfig
+from emu.dataflow.postprocess.yolox import require_same_grid
+from emu.dataflow.quantize import F32, Codes, dtype_of
+from emu.errors import HailoStatus
+from emu.hef.formats import Format, FormatOrder, FormatType
+
+EDGES = 4  # distances to the left, upper, right and lower edge
+
+Float32s = NDArray[np.float32]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Yolov8Decoder:
+    """Stream names of one grid and its stride in image pixels."""
+
+    reg: str
+    cls: str
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class Yolov8Config:
+    """Decoders in the HEF's order; the image size in pixels (binary32) need not be that of the input layer."""
+
+    decoders: tuple[Yolov8Decoder, ...]
+    image_height: float
+    image_width: float
+
+
+class Yolov8(NmsPostProcess):
+    """The softmax's sums follow Eigen's only to 1e-6 of a coordinate; scores and choices are exact."""
+
+    def __init__(
+        self,
+        inputs: Iterable[OpInput],
+        config: NmsConfig,
+        yolo: Yolov8Config,
+        user: Format | None = None,
+        *,
+        runtime: str,
+    ) -> None:
+        super().__init__(inputs, config, user, runtime=runtime)
+        self.yolo = yolo
+        self._grids = [
+            _Grid(self._input(one.reg, "reg"), self._input(one.cls, "cls"), one.stride, yolo) for one in yolo.decoders
+        ]
+
+    def detect(self, frames: Mapping[str, Buffer]) -> Detections:
+        return Detections.concatenate([self._detect_grid(grid, frames) for grid in self._grids])
+
+    def _detect_grid(self, grid: _Grid, frames: Mapping[str, Buffer]) -> Detections:
+        scores = grid.class_planes(frames, self.config.classes)
+        mask = passing(grid.cls, scores, self.config.score_threshold, self.rules.prefilter)
+        rows, classes, columns = grid.positions(mask)
+        if not self.rules.column_innermost:
+            order = np.lexsort((classes, columns, rows))
+            rows, classes, columns = rows[order], classes[order], columns[order]
+        boxes = grid.boxes(grid.reg_planes(frames), rows, columns)
+        return Detections.of(boxes, grid.cls.dequantize(scores[rows, classes, columns]), classes)
+
+
+class _Grid:
+    """One pair of layers."""
+
+    def __init__(self, reg: OpInput, cls: OpInput, stride: int, yolo: Yolov8Config) -> None:
+        require_same_grid(reg, cls)
+        if reg.format != cls.format:
+            raise invalid(f"streams {reg.name} and {cls.name} have different formats")
+        if reg.shape.features % EDGES:
+            raise invalid(f"stream {reg.name} has {reg.shape.features} features, not a multiple of {EDGES}")
+        self.reg, self.cls = reg, cls
+        self.length = reg.shape.features // EDGES
+        self._stride = F32(stride)
+        self._image = (F32(yolo.image_height), F32(yolo.image_width))
+        self._exponentials = self._table() if reg.format.type is FormatType.UINT8 else None
+        # the library's scratch is as long as the padded features and keeps what lies beyond the real ones from
+        # detection to detection and frame to frame (known-bugs.md 15)
+        extra = reg.padded_shape.features // EDGES - self.length
+        self._kept = np.zeros((EDGES, extra), F32) if extra > 0 else None
+
+    def _table(self) -> Float32s:
+        """exp of every 8-bit code."""
+        with np.errstate(all="ignore"):
+            exponentials: Float32s = np.exp(self.reg.dequantize(np.arange(256).astype(dtype_of(FormatType.UINT8))))
+        return exponentials
+
+    def class_planes(self, frames: Mapping[str, Buffer], classes: int) -> Codes:
+        self.reg.require_entry(self.reg.padded_shape.features, "a YOLOv8 regression layer")
+        self.cls.require_entry(classes, f"{classes} classes")
+        return self.cls.planes(frames[self.cls.name])[:, :classes]
+
+    def reg_planes(self, frames: Mapping[str, Buffer]) -> Codes:
+        return self.reg.planes(frames[self.reg.name])[:, : self.reg.shape.features]
+
+    @staticmethod
+    def positions(mask: NDArray[np.bool_]) -> tuple[Indices, Indices, Indices]:
+        """Row, class and column of the set elements, in that nesting."""
+        flat = np.flatnonzero(mask)
+        _, classes, width = mask.shape
+        rest, columns = np.divmod(flat, width)
+        rows, found = np.divmod(rest, classes)
+        return rows, found, columns
+
+    def boxes(self, reg: Codes, rows: Indices, columns: Indices) -> Float32s:
+        """[n, 4] boxes of cells, one a detection."""
+        if self._kept is not None:
+            values = self.reg.dequantize(reg[rows, :, columns]).reshape(-1, EDGES, self.length)
+            distances = self._stateful_distances(values)
+        else:
+            distances = self._distances(reg[rows, :, columns].reshape(-1, self.length)).reshape(-1, EDGES)
+        return self._decode(distances, rows, columns)
+
+    def _distances(self, codes: Codes) -> Float32s:
+        """Expected value of softmax over each row of [n, length]."""
+        with np.errstate(all="ignore"):
+            if self._exponentials is not None:
+                exponentials = self._exponentials[codes]
+            else:
+                exponentials = np.exp(self.reg.dequantize(codes))
+            weights = np.stack([np.ones(self.length, F32), np.arange(self.length, dtype=F32)], axis=1)
+            sums = exponentials @ weights
+            distances: Float32s = sums[:, 1] / sums[:, 0]
+        return distances
+
+    def _stateful_distances(self, values: Float32s) -> Float32s:
+        """The library's softmax over scratch longer than the values: each result is exponentiated again next time."""
+        kept = self._kept
+        assert kept is not None
+        distances = np.empty(values.shape[:2], F32)
+        positions = np.arange(self.length + kept.shape[1], dtype=F32)
+        with np.errstate(all="ignore"):
+            for detection, edges in enumerate(values):
+                exponentials = np.exp(np.concatenate([edges, kept], axis=1))
+                softmax = exponentials / exponentials.sum(axis=1, keepdims=True)
+                distances[detection] = (softmax * positions).sum(axis=1)
+                kept[:] = softmax[:, self.length :]
+        return distances
+
+    def _decode(self, distances: Float32s, rows: Indices, columns: Indices) -> Float32s:
+        height, width = self._image
+        with np.errstate(all="ignore"):
+            x_centre = (columns.astype(F32) + F32(0.5)) * self._stride / width
+            y_centre = (rows.astype(F32) + F32(0.5)) * self._stride / height
+            left, upper, right, lower = (distances * self._stride).T
+            return np.stack(
+                [
+                    y_centre - upper / height,
+                    x_centre - left / width,
+                    y_centre + lower / height,
+                    x_centre + right / width,
+                ],
+                axis=1,
+            )
+
+
+class Yolov8BboxOnly(Yolov8):
+    """Decodes every cell, no thresholds: float32 [1, proposals, 4 + classes], rows of box and class scores."""
+
+    default_order = FormatOrder.NHWC
+    allowed_orders = frozenset({FormatOrder.NHWC})
+
+    @property
+    def proposals(self) -> int:
+        # half of all inputs' cells: every grid has two layers of the same size
+        return sum(layer.shape.height * layer.shape.width for layer in self.inputs.values()) // 2
+
+    @property
+    def frame_size(self) -> int:
+        return self.proposals * (EDGES + self.config.classes) * 4
+
+    def _execute(self, frames: Mapping[str, Buffer], out: Bytes) -> HailoStatus:
+        records = out.view("<f4").reshape(self.proposals, EDGES + self.config.classes)
+        start = 0
+        for grid in self._grids:
+            scores = grid.class_planes(frames, self.config.classes)
+            height, _, width = scores.shape
+            rows, columns = (index.reshape(-1) for index in np.indices((height, width)))
+            target = records[start : start + rows.size]
+            target[:, :EDGES] = grid.boxes(grid.reg_planes(frames), rows, columns)
+            target[:, EDGES:] = grid.cls.dequantize(scores).transpose(0, 2, 1).reshape(rows.size, -1)
+            start += rows.size
+        return HailoStatus.HAILO_SUCCESS
