@@ -26,7 +26,7 @@ class Power(Op):
 
     def reference(self, x: Array) -> Array:
         found: Array = np.power(self.scale * x.astype(np.float64) + self.shift, self.power)
-        return found.astype(x.dtype)
+        return np.asarray(found, x.dtype)
 
 
 @dataclass(frozen=True, slots=True)
