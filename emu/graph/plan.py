@@ -10,6 +10,8 @@ import heapq
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from emu.errors import GraphError, GraphStatus
 from emu.graph.ir import Graph, Node, Port, Shape, node_error
 from emu.graph.ops import Op, Operand, OpError
@@ -229,7 +231,11 @@ def check_shapes(graph: Graph, node: Node) -> None:
             raise node_error(
                 graph, node, f"input {place} is read as {list(shape)}, its producer gives {list(tensor.op_shape)}"
             )
-        operands.append(Operand(shape, tensor.dtype, tensor.value))
+        quantised = place < len(node.quantisations) and node.quantisations[place] is not None
+        # a quantised operand comes to the op as real numbers (ops/__init__.py), a stored value says nothing then
+        operands.append(
+            Operand(shape, np.dtype(np.float32)) if quantised else Operand(shape, tensor.dtype, tensor.value)
+        )
     try:
         found = node.op.shape(*operands)
     except OpError as error:

@@ -43,7 +43,8 @@ class Clip(Op):
 
     def reference(self, x: Array) -> Array:
         if x.dtype.kind == "f":
-            return np.minimum(np.maximum(x, x.dtype.type(self.low)), x.dtype.type(self.high))
+            floor: Array = np.maximum(x, x.dtype.type(self.low))
+            return np.asarray(np.minimum(floor, x.dtype.type(self.high)))
         return np.clip(x.astype(np.float64), self.low, self.high).astype(x.dtype)
 
 
