@@ -90,24 +90,34 @@ def foreign_name(head: bytes | memoryview) -> str | None:
         return "an ONNX model"
     if not any(data):
         return "a file of zero bytes only"
-    if b"\0" not in data and all(byte >= 32 or byte in b"\t\r\n\f" for byte in data):
+    if _is_text(data):
         return "a text file"
     return None
 
 
+def _is_text(data: bytes) -> bool:
+    """Text in any encoding that keeps ASCII; a few stray bytes do not make it binary."""
+    control = sum(byte < 32 and byte not in b"\t\r\n\f" for byte in data)
+    return control * 50 <= len(data)
+
+
 def read_head(source: Path | BinaryIO) -> bytes:
-    """The first bytes of a file; HAILO_OPEN_FILE_FAILURE if it cannot be opened or is a directory."""
+    """The first bytes of a file.
+
+    HAILO_OPEN_FILE_FAILURE if it cannot be opened, HAILO_FILE_OPERATION_FAILURE for a directory, which opens but does
+    not read (file_utils.cpp of HailoRT).
+    """
     if not isinstance(source, Path):
         return source.read(HEAD_SIZE)
     try:
         with source.open("rb") as file:
             return file.read(HEAD_SIZE)
+    except IsADirectoryError as error:
+        raise HailoError(
+            HailoStatus.HAILO_FILE_OPERATION_FAILURE, f"{source} is a directory", file=str(source)
+        ) from error
     except OSError as error:
-        reason = (
-            "is a directory"
-            if isinstance(error, IsADirectoryError)
-            else (error.strerror or str(error)).lower()
-        )
+        reason = (error.strerror or str(error)).lower()
         raise HailoError(
             HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open {source}: {reason}", file=str(source)
         ) from error
