@@ -1,4 +1,5 @@
-"""Writes MindSpore predict files of either schema generation: the tables of `emu.schemas.generated` → bytes.
+"""Writes MindSpore predict files: the tables of `emu.schemas.generated` (either generation) → bytes, and a builder for
+the tables of the 0.5 schema.
 
 Nothing is checked beyond what the schema says, so that tests can write broken graphs too.
 """
@@ -11,8 +12,12 @@ from typing import Any
 import flatbuffers
 import numpy as np
 
+from emu.graph import layouts
+from emu.graph.ir import Array, Layout
 from emu.graph.readers.ms_file import GraphDef
+from emu.graph.readers.ms_tensors import DTYPES
 from emu.schemas import fbs
+from emu.schemas.generated import ms_v0_5
 
 _PREPEND = {
     scalar.name: f"Prepend{name}Slot"
@@ -96,3 +101,92 @@ def _tables(builder: flatbuffers.Builder, values: Sequence[fbs.Table]) -> int:
 
 def _offset(offset: int) -> int:
     return offset
+
+
+class SubGraphBuilder:
+    """Collects the tensors and operators of one subgraph (0.5 schema); tensors are named by their index."""
+
+    def __init__(self, name: str = "default_sub_graph") -> None:
+        self.name = name
+        self.tensors: list[ms_v0_5.TensorDef] = []
+        self.nodes: list[ms_v0_5.OpDef] = []
+        self.inputs: list[int] = []
+        self.outputs: list[int] = []
+
+    def tensor(
+        self,
+        dims: Sequence[int],
+        dtype: Any = np.float32,
+        format: ms_v0_5.Format = ms_v0_5.Format.NCHW,
+    ) -> int:
+        """A tensor that an operator gives; returns its index."""
+        self.tensors.append(ms_v0_5.TensorDef(data_type(dtype), tuple(dims), format))
+        return len(self.tensors) - 1
+
+    def input(
+        self,
+        dims: Sequence[int],
+        dtype: Any = np.float32,
+        format: ms_v0_5.Format = ms_v0_5.Format.NCHW,
+    ) -> int:
+        """A graph input; returns its index."""
+        index = self.tensor(dims, dtype, format)
+        self.inputs.append(index)
+        return index
+
+    def constant(self, value: Array, format: ms_v0_5.Format = ms_v0_5.Format.NCHW) -> int:
+        """A constant; its bytes are packed where the format is NC4HW4. Returns its index."""
+        packed = layouts.pack(value, Layout.NC4HW4) if format is ms_v0_5.Format.NC4HW4 else value
+        stored = np.ascontiguousarray(packed, value.dtype.newbyteorder("<"))
+        self.tensors.append(
+            ms_v0_5.TensorDef(
+                data_type(value.dtype),
+                value.shape,
+                format,
+                refCount=ms_v0_5.MSCONST.WEIGHT_REFCOUNT,
+                data=memoryview(stored.tobytes()),
+            )
+        )
+        return len(self.tensors) - 1
+
+    def node(
+        self,
+        attr: ms_v0_5.OpT,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        *,
+        name: str | None = None,
+        quant_type: ms_v0_5.QuantType = ms_v0_5.QuantType.QUANT_NONE,
+        quant_param: Sequence[ms_v0_5.QuantParamArray] = (),
+    ) -> None:
+        """An operator on tensors by index; without a name it is called `<type>_<place>`."""
+        self.nodes.append(
+            ms_v0_5.OpDef(
+                name=f"{type(attr).__name__}_{len(self.nodes)}" if name is None else name,
+                attr=attr,
+                inputIndex=tuple(inputs),
+                outputIndex=tuple(outputs),
+                quantType=quant_type,
+                quantParam=tuple(quant_param),
+            )
+        )
+
+    def build(self) -> ms_v0_5.SubGraphDef:
+        """The subgraph as it stands."""
+        return ms_v0_5.SubGraphDef(
+            name=self.name,
+            inputIndex=tuple(self.inputs),
+            outputIndex=tuple(self.outputs),
+            nodes=tuple(self.nodes),
+            allTensors=tuple(self.tensors),
+        )
+
+    def graph(self, name: str = "default_graph") -> ms_v0_5.GraphDef:
+        """A file's root that holds this subgraph alone."""
+        return ms_v0_5.GraphDef(name=name, subgraphs=(self.build(),))
+
+
+def data_type(dtype: Any) -> ms_v0_5.DataType:
+    """The schema's type for a numpy dtype; KeyError for one that it does not have."""
+    by_dtype = {known: ms_v0_5.DataType(value) for value, known in DTYPES.items()}
+    return by_dtype[np.dtype(dtype)]
