@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from emu.errors import HailoError, HailoStatus, IncompatibleError
+from emu.errors import HailoStatus, IncompatibleError
 from emu.hef import Hef
 from emu.hef.enums import HwArch
+from emu.hef.load import MULTI_LAYOUT_ARCHS, alternatives
 from emu.hef.model import CoreOp, NetworkGroup
 from emu.sequencer.host import HostSettings
-from emu.sequencer.profiles import MULTI_LAYOUT_ARCHS, DeviceProfile, RuntimeProfile
+from emu.sequencer.profiles import DeviceProfile, RuntimeProfile
 
 
 def _arch_name(hw_arch: int) -> str:
@@ -23,7 +24,7 @@ def check_compatible(hef: Hef, runtime: RuntimeProfile, device: DeviceProfile) -
     if hw_arch in runtime.accepted_archs.get(device.name, frozenset()):
         return
     accepted = ", ".join(sorted(_arch_name(arch) for arch in runtime.accepted_archs.get(device.name, frozenset())))
-    raise IncompatibleError(
+    raise hef.version.incompatible(
         HailoStatus.HAILO_HEF_NOT_COMPATIBLE_WITH_DEVICE,
         f"a HEF of architecture {_arch_name(hw_arch)} does not run on {device.name} with HailoRT {runtime.name}, "
         f"which accepts {accepted or 'nothing there'}",
@@ -46,36 +47,32 @@ def check_strict_version(hef: Hef, runtime: RuntimeProfile, settings: HostSettin
         )
 
 
-def select_core_op(hef: Hef, group: NetworkGroup, device: DeviceProfile, layout: int | None) -> CoreOp:
+def select_core_op(
+    hef: Hef, group: NetworkGroup, device: DeviceProfile, layout: int | None, settings: HostSettings
+) -> CoreOp:
     """The core op for the device's cluster layout (hef-container.md 5.2).
 
-    A HEF of a multi-layout architecture has one per layout; IncompatibleError 26 where none fits. A device that has no
-    layouts of its own takes the smallest bitmap.
+    `layout` counts on devices with layouts of their own; FORCE_LAYOUT_INTERNAL overrides it anywhere. A HEF of a
+    multi-layout architecture has one core op per layout: IncompatibleError 26 where none fits. A device with all
+    clusters takes the smallest bitmap.
     """
-    core_op = group.core_op
-    if core_op is None:
-        raise HailoError(
-            HailoStatus.HAILO_INVALID_HEF,
-            f"network group {group.network_group_name} has no core op (the real program crashes)",
-        )
+    layouts = alternatives(hef, group)
     hw_arch = hef.header.hw_arch
     if hw_arch not in MULTI_LAYOUT_ARCHS:
-        return core_op
-    partials = core_op.partial_core_ops
-    if not partials:
-        raise HailoError(
-            HailoStatus.HAILO_INVALID_HEF,
-            f"network group {group.network_group_name} of a {_arch_name(hw_arch)} HEF has no partial layouts "
-            "(the real program crashes)",
-        )
+        return layouts[0][1]
+    forced = settings.number("FORCE_LAYOUT_INTERNAL")
+    key = forced
+    if forced is None and device.has_layouts:
+        key = device.default_layout if layout is None else layout
     by_layout: dict[int, CoreOp] = {}
-    for partial in partials:
-        by_layout.setdefault(partial.layout.partial_clusters_layout_bitmap, partial.core_op)
-    if device.name in _TAKES_ANY_LAYOUT.get(hw_arch, frozenset()):
+    for bitmap, core_op in layouts:
+        assert bitmap is not None
+        by_layout.setdefault(bitmap, core_op)
+    if device.name in _TAKES_ANY_LAYOUT[hw_arch] and key is None:
         return by_layout[min(by_layout)]
-    chosen = by_layout.get(layout) if layout is not None else None
+    chosen = by_layout.get(key) if key is not None else None
     if chosen is None:
-        asked = "no cluster layout" if layout is None else f"cluster layout {layout}"
+        asked = "no cluster layout" if key is None else f"cluster layout {key}"
         raise IncompatibleError(
             HailoStatus.HAILO_INVALID_HEF,
             f"{device.name} with {asked}; network group {group.network_group_name} has layouts "
@@ -84,7 +81,7 @@ def select_core_op(hef: Hef, group: NetworkGroup, device: DeviceProfile, layout:
     return chosen
 
 
-# devices with all clusters; a Hailo-10H counts as one only once a layout is given (capture-findings.md 13)
+# devices with all clusters; a Hailo-10H is none for a Hailo-15M HEF (capture-findings.md 13)
 _TAKES_ANY_LAYOUT: dict[int, frozenset[str]] = {
     HwArch.HAILO8L: frozenset({"hailo8"}),
     HwArch.HAILO15M: frozenset({"hailo15h"}),

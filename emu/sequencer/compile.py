@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 from emu.errors import HailoError, HailoStatus, IncompatibleError, UsageError
 from emu.hef import Hef
 from emu.hef.layers import context_layers, network_names
+from emu.hef.load import check_load
 from emu.hef.model import CoreOp, NetworkGroup
-from emu.hef.runtime import Runtime
+from emu.hef.operations import Operation
 from emu.sequencer import control, recipes
 from emu.sequencer.actions import encode
 from emu.sequencer.caches import CacheManager
@@ -19,7 +19,7 @@ from emu.sequencer.compatibility import check_compatible, check_strict_version, 
 from emu.sequencer.config import ZeroCopySection
 from emu.sequencer.host import HostMemory, HostSettings
 from emu.sequencer.layers import EdgeLayer, edge_layers
-from emu.sequencer.lower import Lowered, Lowering
+from emu.sequencer.lower import Lowered, lower
 from emu.sequencer.profiles import (
     ARCH_DEVICES,
     DeviceProfile,
@@ -49,9 +49,8 @@ _MAX_RECORD = 4096  # data bytes of an action list record in DDR (firmware-actio
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """What a configure call depends on besides the HEF; None takes the default of cli.md."""
+    """What a configure call depends on besides the HEF, whose `runtime` says for which HailoRT; defaults of cli.md."""
 
-    runtime: str | None = None
     device: str | None = None
     cluster_layout: int | None = None
     batch: int = 1
@@ -78,7 +77,8 @@ def compile_hef(hef: Hef, options: CompileOptions | None = None) -> Program:
     for this device or runtime, UsageError for options that make no sense.
     """
     options = options or CompileOptions()
-    runtime = runtime_profile(options.runtime or hef.runtime)
+    check_load(hef)
+    runtime = runtime_profile(hef.runtime)
     device = device_profile(options.device or default_device(hef.header.hw_arch))
     return _Configure(hef, options, runtime, device).run()
 
@@ -98,11 +98,11 @@ class _Configure:
 
     def run(self) -> Program:
         check_compatible(self.hef, self.runtime, self.device)
-        layout = self.options.cluster_layout
-        if layout is None:
-            layout = self.device.default_layout
         groups = self._groups()
-        core_ops = [select_core_op(self.hef, group, self.device, layout) for group in groups]
+        core_ops = [
+            select_core_op(self.hef, group, self.device, self.options.cluster_layout, self.options.host)
+            for group in groups
+        ]
         check_strict_version(self.hef, self.runtime, self.options.host)
         self._start_controls()
         if len(groups) > self.runtime.max_applications:
@@ -145,7 +145,7 @@ class _Configure:
             self.controls.append(control.encode_request(control_codes.GET_DEVICE_INFORMATION))
         self.controls.append(control.change_context_switch_status(control.ContextSwitchStatus.RESET))
         self.controls.append(control.encode_request(control_codes.CONTEXT_SWITCH_CLEAR_CONFIGURED_APPS))
-        if self.device.default_layout is not None:
+        if self.device.has_layouts and not self.device.integrated:
             self.controls.append(control.encode_request(control_codes.GET_DEVICE_INFORMATION))
 
 
@@ -165,20 +165,14 @@ class _GroupCompiler:
 
     def run(self) -> NetworkGroupProgram:
         name, core_op = self._group.network_group_name, self._core_op
-        if not core_op.contexts:
-            raise HailoError(
-                HailoStatus.HAILO_INVALID_HEF, f"network group {name} has no contexts (the real program crashes)"
-            )
         batches = self._batches()
         if len(core_op.contexts) + 3 > MAX_CONTEXTS:
             raise HailoError(
                 HailoStatus.HAILO_INVALID_HEF,
                 f"network group {name} has {len(core_op.contexts)} contexts, at most {MAX_CONTEXTS - 3} are possible",
             )
-        preliminary = self._lower(core_op.preliminary_config.operation, {"context": "preliminary"})
-        dynamic = [
-            self._lower(context.operations, {"context": index}) for index, context in enumerate(core_op.contexts)
-        ]
+        preliminary = self._lower(core_op.preliminary_config.operation)
+        dynamic = [self._lower(context.operations) for context in core_op.contexts]
         layers = [
             edge_layers(
                 context_layers(
@@ -188,7 +182,7 @@ class _GroupCompiler:
                     index,
                     self._hef.header.hw_arch,
                     self._features,
-                    Runtime.parse(self._runtime.name),
+                    self._hef.version,
                 ),
                 self._device.integrated,
             )
@@ -222,13 +216,12 @@ class _GroupCompiler:
         self._names = names
         return [batch or 1 for batch in batches]
 
-    def _lower(self, operations: Any, place: dict[str, Any]) -> Lowered:
-        return Lowering(
-            place,
+    def _lower(self, operations: Iterable[Operation]) -> Lowered:
+        return lower(
+            operations,
             inline_ccw=self._hef.container.version == 0,
             multi_network=self._features.multi_network_support,
-            knows_config_markers=self._runtime.split_allow_input,
-        ).lower(operations)
+        )
 
     def _config_engines(self) -> list[int]:
         """Engine of every config channel (hef-container.md 6.5); PCIe devices only have engine 0."""

@@ -220,6 +220,4 @@ class ConfigBuffer:
 
 
 def _mapped_buffer_size(host: HostMemory) -> int:
-    text = host.settings.switches.get("HAILO_ALIGNED_CCWS_MAPPED_BUFFER_SIZE", "")
-    size = int(text) if text.isdigit() else _MAPPED_BUFFER_SIZE
-    return size if size else _MAPPED_BUFFER_SIZE
+    return host.settings.number("HAILO_ALIGNED_CCWS_MAPPED_BUFFER_SIZE") or _MAPPED_BUFFER_SIZE

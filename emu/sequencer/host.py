@@ -17,7 +17,24 @@ CONTINUOUS_BASE = 0x4000_1000
 CONTINUOUS_ALIGNMENT = 0x1000
 ACTION_LIST_BASE = 0x8000_0000
 ACTION_LIST_STRIDE = 0x1_0000
-HOST_PAGE_SIZE = 4096
+
+# the library's environment switches that change what it sends (vdma.md, hef-compile.md, hef-container.md)
+SWITCHES = frozenset(
+    {
+        "FORCE_LAYOUT_INTERNAL",
+        "HAILO_ALIGNED_CCWS_MAPPED_BUFFER_SIZE",
+        "HAILO_DDR_ACTION_LIST",
+        "HAILO_DISABLE_ALIGNED_CCWS",
+        "HAILO_FORCE_CONF_CHANNEL_OVER_DESC",
+        "HAILO_FORCE_DDR_CHANNEL_OVER_CCB",
+        "HAILO_FORCE_INFER_CONTEXT_CHANNEL_OVER_DESC",
+        "HAILO_IGNORE_STRICT_VERSION",
+        "HAILO_LEGACY_BOUNDARY_CHANNEL_PAGE_SIZE",
+        "HAILORT_AUTO_UPDATE_CACHE_OFFSET",
+    }
+)
+# known to the library, but nothing here simulates them: set to anything but off, they are refused by name
+_NOT_SIMULATED = {"HAILO_HW_INFER_ALLOW_DDR_PORTALS_OVER_SRAM": ("", "0"), "HAILO_CACHE_DESC_LISTS_COUNT": ("", "1")}
 
 Segments = tuple[memoryview | bytes, ...]
 
@@ -46,13 +63,25 @@ class HostSettings:
                 if value not in ("on", "off"):
                     raise UsageError(f"cma is {value!r}, expected on or off")
                 cma = value == "on"
-            elif key.isupper() or key.startswith("HAILO"):
+            elif key in SWITCHES:
                 switches[key] = value
+            elif key in _NOT_SIMULATED:
+                if value not in _NOT_SIMULATED[key]:
+                    raise UsageError(f"{key}={value} is not simulated")
             else:
                 raise UsageError(
-                    f"host setting {key!r} is none of hw_consts, desc_max_page, cma or a library switch in capitals"
+                    f"host setting {key!r} is none of hw_consts, desc_max_page, cma, {', '.join(sorted(SWITCHES))}"
                 )
         return cls(consts, page, cma, MappingProxyType(switches))
+
+    def number(self, switch: str, default: int | None = None) -> int | None:
+        """The decimal value of a switch; UsageError for anything else."""
+        text = self.switches.get(switch)
+        if text is None:
+            return default
+        if not text.isdigit() or len(text) > 10:
+            raise UsageError(f"{switch} is {text!r}, expected a number")
+        return int(text)
 
     def is_on(self, switch: str) -> bool:
         """Whether a boolean switch of the library is set (it counts as set only with the value 1)."""

@@ -14,10 +14,6 @@ from typing import NamedTuple
 from emu.errors import UsageError
 from emu.hef.enums import HwArch
 
-# A HEF of these carries one configuration per cluster layout (hef-container.md 5.2)
-MULTI_LAYOUT_ARCHS = frozenset({HwArch.HAILO8L, HwArch.HAILO15M})
-IGNORE_LAYOUT = 0xFFFFFFFF
-
 
 class DescriptorLimits(NamedTuple):
     """DescSizesParams of one buffer type (vdma.md 2.4)."""
@@ -43,7 +39,10 @@ class HwConsts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeviceProfile:
-    """A device as the host sees it (vdma.md 1, 2.4, 6; cli.md for the constants)."""
+    """A device as the host sees it (vdma.md 1, 2.4, 6; cli.md for the constants).
+
+    `has_layouts`: parts are sold with some clusters off, and a HEF is compiled for each set of them.
+    """
 
     name: str
     integrated: bool
@@ -54,8 +53,7 @@ class DeviceProfile:
     continuous_min_descriptors: int
     boundary_memory_5_2: int
     hw_consts: HwConsts
-    layouts: tuple[int, ...] = ()
-    requires_layout: bool = False
+    has_layouts: bool = False
     default_layout: int | None = None
 
 
@@ -71,10 +69,10 @@ DEVICES: Mapping[str, DeviceProfile] = MappingProxyType(
         profile.name: profile
         for profile in (
             DeviceProfile("hailo8", False, 1, _H2D, _D2H, 8, 16, 32 * _MIB, _CONSTS_8),
-            DeviceProfile("hailo8l", False, 1, _H2D, _D2H, 8, 16, 32 * _MIB, _CONSTS_8, default_layout=51),
+            DeviceProfile("hailo8l", False, 1, _H2D, _D2H, 8, 16, 32 * _MIB, _CONSTS_8, True, 51),
             DeviceProfile("hailo15h", True, 3, _H2D, _D2H, 8, 16, 32 * _MIB, _CONSTS_1X),
             DeviceProfile("hailo10h", True, 3, _H2D, _D2H, 8, 16, 32 * _MIB, _CONSTS_1X),
-            DeviceProfile("hailo15m", True, 3, _H2D, _D2H, 8, 16, 32 * _MIB, _CONSTS_1X),
+            DeviceProfile("hailo15m", True, 3, _H2D, _D2H, 8, 16, 32 * _MIB, _CONSTS_1X, True),
             DeviceProfile("hailo15l", True, 3, _H2D, _D2H, 8, 16, 8 * _MIB, _CONSTS_1X),
             DeviceProfile("hailo12l", True, 3, range(24), range(24, 40), 16, 32, 8 * _MIB, _CONSTS_1X),
         )
@@ -108,8 +106,10 @@ ARCH_DEVICES: Mapping[int, tuple[str, ...]] = MappingProxyType(
 class RuntimeProfile:
     """How one HailoRT version compiles (hef-compile.md 7, vdma.md, firmware-actions.md 5).
 
-    `accepted_archs`: HEF architectures per device. `null_streams`: the dummy stream of boundary channels that a context
-    does not use, per HEF architecture; None: the first edge layer of the opposite direction (hef-compile.md 4.5).
+    `accepted_archs`: HEF architectures per device. `max_config_channels` None: not checked, and the ids behind the
+    fourth do not reach the wire (firmware-actions.md 5.1). `null_streams`: the dummy stream of boundary channels that a
+    context does not use, per HEF architecture; None: the first edge layer of the opposite direction (hef-compile.md
+    4.5).
     """
 
     name: str
@@ -118,7 +118,7 @@ class RuntimeProfile:
     groups_reversed: bool
     boundary_by_context: bool
     channel_id_shift: int
-    max_config_channels: int
+    max_config_channels: int | None
     prefetch: bool
     config_buffers_in_hash_order: bool
     descriptor_interrupts: bool
@@ -158,7 +158,7 @@ _4_23 = RuntimeProfile(
     groups_reversed=True,
     boundary_by_context=False,
     channel_id_shift=5,
-    max_config_channels=4,
+    max_config_channels=None,
     prefetch=False,
     config_buffers_in_hash_order=False,
     descriptor_interrupts=True,

@@ -105,12 +105,11 @@ class GroupResources:
         self._edges: dict[EdgeKey, BufferInfo] = {}
         self.hw_consts_requests = 0
         shift = rules.runtime.channel_id_shift
-        if len(config_engines) > rules.runtime.max_config_channels:
-            # 4.23 writes past its array here (capture-findings.md 4)
+        limit = rules.runtime.max_config_channels
+        if limit is not None and len(config_engines) > limit:
             raise HailoError(
                 HailoStatus.HAILO_INTERNAL_FAILURE,
-                f"{len(config_engines)} config channels, the application header has room for "
-                f"{rules.runtime.max_config_channels}",
+                f"{len(config_engines)} config channels, the application header has room for {limit}",
             )
         self.config_channels = [
             self._channels.allocate(LayerIdentifier(LayerType.CFG, H2D, "", index), engine).packed(shift)
