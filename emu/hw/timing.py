@@ -105,7 +105,8 @@ def network_compute(
 ) -> Compute:
     """Compute figures of a network group from its metadata: `bottleneck_fps`, `latency`, `computational_ops`.
 
-    The metadata hold at `assumed_clock_hz` and are scaled to the profile's clock. `compute_time_ns` (`--compute-time`) overrides them with a measured time
+    The metadata hold at `assumed_clock_hz` and are scaled to the clock of the profile. `compute_time_ns`
+    (`--compute-time`) overrides them with a measured time
     from the last input byte to the outputs. Without any figure the core counts as infinitely fast; `source` says so.
     """
     if compute_time_ns is not None:
@@ -226,9 +227,15 @@ def _rate(profile: Profile) -> float:
 
 
 def _host_ns(group: NetworkGroupProgram, profile: Profile) -> float:
-    size = sum(stream.transfer_size * stream.transfers_per_frame for stream in group.streams)
+    inputs = sum(
+        stream.transfer_size * stream.transfers_per_frame
+        for stream in group.streams
+        if stream.direction == Direction.H2D
+    )
     return (
-        profile.host_frame_ns + profile.host_stream_ns * len(group.streams) + size / profile.host_bytes_per_second * NS
+        profile.host_frame_ns
+        + profile.host_stream_ns * len(group.streams)
+        + inputs / profile.host_input_bytes_per_second * NS
     )
 
 

@@ -37,7 +37,7 @@ def group_timings(
     by_name = {group.network_group_name: group for group in hef.network_groups}
     timings = []
     for compiled in program.network_groups:
-        core_op = select_core_op(hef, by_name[compiled.name], device, layout)
+        core_op = select_core_op(hef, by_name[compiled.name], device, layout, options.host)
         metadata = core_op.network_group_metadata
         compute = network_compute(
             metadata.bottleneck_fps,

@@ -91,7 +91,7 @@ class Profile:
     """One device at one clock on one link. Times in nanoseconds, rates per second.
 
     `dma_bytes_per_second` is the chip's own limit in each direction, whatever the link. The host adds to each frame
-    `host_frame_ns`, `host_stream_ns` a boundary stream, and the boundary bytes at `host_bytes_per_second`.
+    `host_frame_ns`, `host_stream_ns` a boundary stream, and the input bytes at `host_input_bytes_per_second`.
     `clock_scale` is nominal / actual NN clock: multiply compute times by it (a HEF's figures assume the nominal
     clock). `config_style`: config channels fetch "descriptors" or prefetch and execute "bursts";
     `config_starts_units`: LCUs and sequencers may be started by register writes. `action_ns` and `control_ns` map
@@ -116,7 +116,7 @@ class Profile:
     dma_bytes_per_second: float
     host_frame_ns: float
     host_stream_ns: float
-    host_bytes_per_second: float
+    host_input_bytes_per_second: float
     config_bytes_per_second: float
     config_fetch_ns: float
     sequencer_ns: float
@@ -181,7 +181,7 @@ def load(device: str, clock_mhz: float | None = None, link: str | None = None) -
         dma_bytes_per_second=value["dma.bytes_per_second"],
         host_frame_ns=value["host.frame_ns"],
         host_stream_ns=value["host.stream_ns"],
-        host_bytes_per_second=value["host.bytes_per_second"],
+        host_input_bytes_per_second=value["host.input_bytes_per_second"],
         config_bytes_per_second=value["config.bytes_per_second"],
         config_fetch_ns=value["config.fetch_ns"],
         sequencer_ns=value["config.sequencer_ns"],

@@ -1,0 +1,277 @@
+"""`estimate`: what FPS and latency a HEF will have, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from emu.errors import UsageError
+from emu.estimate.assumptions import Assumption, assumptions
+from emu.estimate.schedule import Schedule, schedule
+from emu.hef import Hef
+from emu.hw import profiles
+from emu.hw.profiles import Profile
+from emu.hw.timing import Bound, Flow, GroupTiming, plain_actions
+from emu.hw.workload import assumed_clock_hz, group_timings
+from emu.sequencer.actions import Action
+from emu.sequencer.compile import CompileOptions, compile_hef
+from emu.sequencer.program import ContextType, NetworkGroupProgram
+
+NS_PER_MS = 1e6
+STATUS_REQUEST_BYTES = 42  # CHANGE_CONTEXT_SWITCH_STATUS, silicon-facts.md b
+LIMIT_SHARE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class ContextEstimate:
+    """Where the time of one run of a context (one batch) goes; the five add up to it."""
+
+    index: int
+    config_ms: float
+    compute_ms: float
+    dma_ms: float
+    switch_ms: float
+    unexplained_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class BatchEstimate:
+    """Figures for one batch size. `fps` is the steady, pipelined throughput; activation is in neither of the others."""
+
+    batch: int
+    fps: float
+    first_frame_latency_ms: float
+    activation_ms: float
+    deactivation_ms: float
+    bound_by: Bound
+    contexts: tuple[ContextEstimate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An estimate of one network group of a HEF on one device."""
+
+    model: str
+    network_group: str
+    runtime: str
+    device: str
+    link: str
+    clock_hz: float
+    assumed_clock_hz: float
+    single_context: bool
+    batch_for_90_percent: int
+    batches: tuple[BatchEstimate, ...]
+    assumptions: tuple[Assumption, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The JSON form of cli.md."""
+        return {
+            "kind": "estimate",
+            "model": {"file": self.model, "network_group": self.network_group},
+            "device": self.device,
+            "link": self.link,
+            "batch_for_90_percent": self.batch_for_90_percent,
+            "batches": [
+                {
+                    "batch": figures.batch,
+                    "fps": figures.fps,
+                    "first_frame_latency_ms": figures.first_frame_latency_ms,
+                    "activation_ms": figures.activation_ms,
+                    "deactivation_ms": figures.deactivation_ms,
+                    "bound_by": figures.bound_by,
+                    "contexts": [
+                        {
+                            "index": context.index,
+                            "config_ms": context.config_ms,
+                            "compute_ms": context.compute_ms,
+                            "dma_ms": context.dma_ms,
+                            "switch_ms": context.switch_ms,
+                            "unexplained_ms": context.unexplained_ms,
+                        }
+                        for context in figures.contexts
+                    ],
+                }
+                for figures in self.batches
+            ],
+            "assumptions": [
+                {"name": entry.name, "value": entry.value, "unit": entry.unit, "source": entry.source}
+                for entry in self.assumptions
+            ],
+        }
+
+
+def estimate(
+    hef: Hef,
+    options: CompileOptions | None = None,
+    batches: Sequence[int] = (1,),
+    *,
+    clock_mhz: float | None = None,
+    link: str | None = None,
+    compute_time_ns: float | None = None,
+) -> Estimate:
+    """Estimate the first network group that `options` select, at each batch size.
+
+    `options.batch` is ignored; `compute_time_ns` is a measured time from the last input byte to the outputs, in place
+    of the HEF's own figures. Raises what `compile_hef` raises, UsageError for a clock or link that does not exist.
+    """
+    if not batches:
+        raise UsageError("no batch size to estimate")
+    options = options or CompileOptions()
+    figures: list[BatchEstimate] = []
+    for batch in batches:
+        chosen = replace(options, batch=batch)
+        program = compile_hef(hef, chosen)
+        if not program.network_groups:
+            raise UsageError(f"{hef.name} has no network group to estimate")
+        profile = profiles.load(program.device, clock_mhz, link)
+        group = program.network_groups[0]
+        timing = group_timings(hef, program, chosen, profile, compute_time_ns)[0]
+        model = GroupModel(profile, program.runtime, group, timing)
+        figures.append(model.batch(batch))
+    return Estimate(
+        model=hef.name,
+        network_group=group.name,
+        runtime=program.runtime,
+        device=program.device,
+        link=profile.link.name,
+        clock_hz=profile.nn_hz,
+        assumed_clock_hz=assumed_clock_hz(hef, profile),
+        single_context=model.single_context,
+        batch_for_90_percent=model.batch_for_share(LIMIT_SHARE),
+        batches=tuple(figures),
+        assumptions=assumptions(profile, timing, model.single_context),
+    )
+
+
+class GroupModel:
+    """A compiled network group with its timing: answers for any batch size."""
+
+    def __init__(self, profile: Profile, runtime: str, group: NetworkGroupProgram, timing: GroupTiming) -> None:
+        self._profile = profile
+        self._timing = timing
+        lists = {
+            kind: [
+                list(plain_actions(context.actions(runtime)))
+                for context in group.contexts
+                if context.context_type is kind
+            ]
+            for kind in ContextType
+        }
+        self._activation: list[Action] = list(chain.from_iterable(lists[ContextType.ACTIVATION]))
+        self._preliminary: list[Action] = list(chain.from_iterable(lists[ContextType.PRELIMINARY]))
+        self._dynamic = lists[ContextType.DYNAMIC]
+
+    @property
+    def single_context(self) -> bool:
+        return len(self._dynamic) == 1
+
+    def batch(self, batch: int) -> BatchEstimate:
+        """All figures for one batch size."""
+        runs = self._runs(batch)
+        period = self._period_ns(runs, batch)
+        contexts = tuple(self._context(index, run, batch) for index, run in enumerate(runs))
+        return BatchEstimate(
+            batch=batch,
+            fps=batch / period * 1e9 if period else float("inf"),
+            first_frame_latency_ms=self._latency_ns(runs, batch) / NS_PER_MS,
+            activation_ms=self._activation_ns(batch) / NS_PER_MS,
+            deactivation_ms=self._deactivation_ns() / NS_PER_MS,
+            bound_by=self._bound_by(contexts, batch, period),
+            contexts=contexts,
+        )
+
+    def batch_for_share(self, share: float) -> int:
+        """The smallest batch whose throughput is `share` of the limit for ever larger batches.
+
+        The period grows linearly with the batch, fixed + batch x interval, unless the host is the limit.
+        """
+        if self.single_context:
+            return 1
+        fixed, interval = self.line()
+        limit = max(interval, self._timing.host_ns)
+        # batch / (fixed + batch * interval) >= share / limit
+        slack = limit / share - interval
+        return max(1, -int(-fixed // slack))
+
+    def line(self) -> tuple[float, float]:
+        """(fixed, interval) in ns: the contexts take fixed + batch x interval for a batch."""
+        one, two = (sum(run.total_ns for run in self._runs(batch)) for batch in (1, 2))
+        return 2 * one - two + self._switches_ns(), two - one
+
+    def _runs(self, batch: int) -> list[Schedule]:
+        return [
+            schedule(self._profile, actions, flow, batch)
+            for actions, flow in zip(self._dynamic, self._timing.flows, strict=True)
+        ]
+
+    def _switches_ns(self) -> float:
+        return 0.0 if self.single_context else self._profile.context_switch_ns * len(self._dynamic)
+
+    def _period_ns(self, runs: Sequence[Schedule], batch: int) -> float:
+        """Time of one batch in steady state."""
+        if self.single_context:
+            return batch * self._timing.flows[0].interval_ns
+        return max(sum(run.total_ns for run in runs) + self._switches_ns(), batch * self._timing.host_ns)
+
+    def _latency_ns(self, runs: Sequence[Schedule], batch: int) -> float:
+        """First input granted to the last output of that frame."""
+        flows = self._timing.flows
+        if self.single_context:
+            return flows[0].latency_ns
+        first = runs[0].total_ns - (runs[0].flow_start_ns or 0.0)
+        between = sum(run.total_ns for run in runs[1:-1])
+        last = (runs[-1].flow_start_ns or 0.0) + flows[-1].latency_ns
+        return first + between + last + self._switches_ns() * (len(runs) - 1) / len(runs)
+
+    def _activation_ns(self, batch: int) -> float:
+        """ENABLE until frames flow: its message, the activation and the preliminary list."""
+        profile = self._profile
+        message = profile.control_cost("CHANGE_CONTEXT_SWITCH_STATUS", STATUS_REQUEST_BYTES)
+        opened = schedule(profile, self._activation, None, batch).total_ns
+        loaded = schedule(profile, self._preliminary, self._timing.flows[0], batch)
+        ready = loaded.total_ns if loaded.flow_start_ns is None else loaded.flow_start_ns
+        return message + profile.enable_ns + opened + ready
+
+    def _deactivation_ns(self) -> float:
+        profile = self._profile
+        return profile.control_cost("CHANGE_CONTEXT_SWITCH_STATUS", STATUS_REQUEST_BYTES) + profile.deactivate_ns
+
+    def _context(self, index: int, run: Schedule, batch: int) -> ContextEstimate:
+        flow = self._timing.flows[index]
+        if self.single_context:
+            whole, compute = batch * flow.interval_ns, batch * flow.compute.interval_ns
+            return ContextEstimate(index, 0.0, compute / NS_PER_MS, (whole - compute) / NS_PER_MS, 0.0, 0.0)
+        compute = _compute_ns(flow, batch)
+        dma = flow.output_done_ns(batch - 1) - compute
+        switch = run.total_ns - run.config_ns - compute - dma
+        return ContextEstimate(
+            index,
+            run.config_ns / NS_PER_MS,
+            compute / NS_PER_MS,
+            dma / NS_PER_MS,
+            switch / NS_PER_MS,
+            self._profile.context_switch_ns / NS_PER_MS,
+        )
+
+    def _bound_by(self, contexts: Sequence[ContextEstimate], batch: int, period: float) -> Bound:
+        flows = self._timing.flows
+        if self.single_context:
+            return flows[0].bound_by
+        if period <= batch * self._timing.host_ns:
+            return "host link"
+        parts: list[tuple[float, Bound]] = [
+            (sum(context.compute_ms for context in contexts), "compute"),
+            (sum(context.config_ms + context.switch_ms + context.unexplained_ms for context in contexts), "config"),
+        ]
+        slowest = max(range(len(flows)), key=lambda index: contexts[index].dma_ms)
+        if flows[slowest].bound_by != "compute":
+            parts.append((sum(context.dma_ms for context in contexts), flows[slowest].bound_by))
+        return max(parts, key=lambda part: part[0])[1]
+
+
+def _compute_ns(flow: Flow, batch: int) -> float:
+    """The core's own time for a batch: one frame in full, the others at its interval."""
+    compute = flow.compute
+    return compute.intake_ns + compute.after_ns + (batch - 1) * compute.interval_ns
