@@ -125,6 +125,8 @@ class PostProcess(ABC):
     runtime gives when the op is created.
     """
 
+    any_frame_size = False  # whether an output buffer may be shorter or longer than `frame_size`
+
     def __init__(self, inputs: Iterable[OpInput], user: Format, runtime: str) -> None:
         self.inputs: dict[str, OpInput] = {layer.name: layer for layer in inputs}
         self.rules = rules_of(runtime)
@@ -142,7 +144,7 @@ class PostProcess(ABC):
         if missing:
             raise invalid(f"no frame for stream {missing[0]}")
         out = np.zeros(self.frame_size, np.uint8) if into is None else into
-        if out.size != self.frame_size:
+        if out.size != self.frame_size and not self.any_frame_size:
             raise invalid(f"output frame: {out.size} bytes given, {self.frame_size} expected")
         return OpResult(out, self._execute(frames, out))
 
