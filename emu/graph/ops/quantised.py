@@ -1,7 +1,7 @@
-"""Integer convolution and full connection: quantise the input, sum integers exactly, scale the sums (CONVENTIONS OM-Q).
+"""Integer products: quantise the input, sum integers exactly, scale the sums (CONVENTIONS OM-Q, om-format.md 7.1).
 
-Products of integers are summed in floating point, which is exact while every partial sum is below 2^24 (float32) or 2^53
-(float64): that is what makes them fast.
+Products of integers are summed in floating point, which is exact while every partial sum is below 2^24 (float32) or
+2^53 (float64): that is what makes them fast.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from emu.graph.ir import Array, Shape
 from emu.graph.ops import Op, Operand, OpError
 from emu.graph.ops.conv import Conv, ConvTranspose
 from emu.graph.ops.elementwise import blockwise
-from emu.graph.ops.linear import FullConnection
+from emu.graph.ops.linear import FullConnection, MatMul
 
 FLOAT32_EXACT = 1 << 24
 
@@ -29,7 +29,7 @@ class Scheme:
     `step` is given; an integer input is q already. The sum is over (q - offset_data) * (w - offset_weight), so that
     padding contributes nothing. The result is sum * scale (one value, or one per output channel), plus a floating bias;
     an integer bias joins the sum instead. With `requantise` the result is clip(rhe(sum * scale) + offset_out,
-    lowest, highest).
+    lowest, highest). `offset_weight` may be an array that broadcasts against the weight.
     """
 
     lowest: int
@@ -38,7 +38,7 @@ class Scheme:
     multiplier: float | None = None
     step: float | None = None
     offset_data: float = 0
-    offset_weight: float = 0
+    offset_weight: float | NDArray[np.float64] = 0
     relu: bool = False
     requantise: bool = False
     offset_out: float = 0
@@ -61,9 +61,9 @@ class Scheme:
 
 @dataclass(frozen=True, slots=True)
 class QuantisedProduct(Op):
-    """A Conv, ConvTranspose or FullConnection (without epilogue) on integers; operands x, weight, [bias]."""
+    """A product (without epilogue) on integers; operands x, weight, [bias]."""
 
-    product: Conv | ConvTranspose | FullConnection
+    product: Conv | ConvTranspose | FullConnection | MatMul
     scheme: Scheme
 
     def shape(self, x: Operand, weight: Operand, bias: Operand | None = None) -> Shape:
@@ -80,7 +80,17 @@ class QuantisedProduct(Op):
     @property
     def _axis(self) -> int:
         """The channel axis of the result."""
+        if isinstance(self.product, MatMul):
+            return -1
         return 3 if not isinstance(self.product, FullConnection) and self.product.channel_last else 1
+
+    def _terms(self, weight: Array) -> int:
+        """Products in one sum."""
+        if isinstance(self.product, MatMul):
+            return int(weight.shape[-1 if self.product.transpose_b else -2])
+        if isinstance(self.product, ConvTranspose):
+            return int(weight.shape[0]) * math.prod(weight.shape[2:])
+        return math.prod(weight.shape[1:])
 
     def reference(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
         q = self.scheme.quantise(x).astype(np.float64)
@@ -89,13 +99,12 @@ class QuantisedProduct(Op):
 
     def fast(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
         q = self.scheme.quantise(x)
-        offset = self.scheme.offset_weight
-        terms = math.prod(weight.shape[1:])
-        if isinstance(self.product, ConvTranspose):
-            terms = weight.shape[0] * math.prod(weight.shape[2:])
-        widest = terms * (self.scheme.highest - self.scheme.lowest) * float(np.max(np.abs(weight - offset), initial=0))
+        w = weight.astype(np.float64) - self.scheme.offset_weight
+        span = self.scheme.highest - self.scheme.lowest
+        widest = self._terms(weight) * span * float(np.max(np.abs(w), initial=0))
         dtype = np.float32 if widest < FLOAT32_EXACT else np.float64
-        total = self.product.fast(q.astype(dtype, copy=False), (weight - offset).astype(dtype, copy=False))
+        total = self.product.fast(q.astype(dtype, copy=False), w.astype(dtype))
+        assert isinstance(total, np.ndarray)
         return self._read_out(total, bias)
 
     def _read_out(self, total: Array, bias: Array | None) -> Array:

@@ -1,4 +1,4 @@
-"""The .om container: a 256-byte header, a partition table, partitions back to back (om-format.md 1, CONVENTIONS OM-C)."""
+"""The .om container: a 256-byte header, a partition table, partitions back to back (om-format.md 1, OM-C)."""
 
 from __future__ import annotations
 
@@ -121,11 +121,11 @@ def _text(raw: bytes) -> str:
 def read_container(data: bytes | memoryview) -> Container:
     """Check and cut an .om file; OM_CONTAINER for everything that CONVENTIONS OM-C1 to C3 refuses."""
     view = memoryview(data).cast("B")
-    if view[:4] == b"PICO":
+    if bytes(view[:4]) == b"PICO":
         raise _refuse("a HiSilicon SVP (PICO) model, another format than .om", 0)
     if len(view) < HEADER_SIZE:
         raise _refuse(f"{len(view)} bytes are too short for the {HEADER_SIZE}-byte header", 0)
-    if view[:4] != MAGIC:
+    if bytes(view[:4]) != MAGIC:
         raise _refuse(f"magic is {bytes(view[:4]).hex()}, not {MAGIC.hex()} (IMOD)", 0)
     (head_size,) = struct.unpack_from("<I", view, 4)
     if head_size != HEADER_SIZE:
@@ -137,7 +137,7 @@ def read_container(data: bytes | memoryview) -> Container:
     stated, at = (header.model_length, 184) if wide else (header.length, 76)
     if stated != len(view) - HEADER_SIZE:
         raise _refuse(
-            f"length is {stated}, the file has {len(view) - HEADER_SIZE} bytes after the header (truncated or trailing)",
+            f"length is {stated}, the file has {len(view) - HEADER_SIZE} bytes after the header",
             at,
         )
     return Container(view, header, 64 if wide else 32, _read_partitions(view, header, wide))

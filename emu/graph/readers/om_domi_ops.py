@@ -1,4 +1,4 @@
-"""What each op of a domi.ModelDef means: its parameters and weights as an op of emu/graph/ops (CONVENTIONS OM-O, OM-Q)."""
+"""What each op of a domi.ModelDef means, as an op of emu/graph/ops (CONVENTIONS OM-O, OM-Q)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from emu.graph.ops.linear import FullConnection, MatMul
 from emu.graph.ops.move import Concat, Copy, Flatten, Reshape
 from emu.graph.ops.norm import BatchNorm, BiasAdd, Scale
 from emu.graph.ops.pool import Pool, PoolMode
-from emu.graph.ops.quantised import QuantisedProduct, Scheme
+from emu.graph.ops.quantised import QuantisedProduct
 from emu.graph.ops.softmax import Softmax
 from emu.graph.ops.window import NO_PADS, PadRule, Pads, Pair
+from emu.graph.readers.om_quantise import factor_scheme
 from emu.graph.readers.om_types import (
     DOMI_DTYPES,
     INT_FORMATS,
@@ -174,19 +175,6 @@ class OpReader:
     def bias(self, message: Any) -> int | None:
         return self.weight(message.bias, "bias", VECTOR_FORMATS) if message.HasField("bias") else None
 
-    def inline_fp16(self, value: bytes, offset: int, count: int | None, what: str) -> Array | None:
-        """A float16 array of quantize_factor as float64, or None if it is absent (CONVENTIONS OM-Q1)."""
-        raw: bytes | memoryview = value
-        if not raw:
-            if offset == 0:
-                return None
-            if count is None:
-                raise OpError("only an offset, and no length", what)
-            raw = weight_range(self.weights, offset, 2 * count, what)
-        if len(raw) % 2:
-            raise OpError(f"{len(raw)} bytes are no float16 array", what)
-        return np.frombuffer(raw, "<f2").astype(np.float64)
-
 
 def pair(values: Sequence[int], default: Pair, attribute: str) -> Pair:
     """[h, w], or the default where the list is empty."""
@@ -276,7 +264,7 @@ def _convolution(reader: OpReader) -> Meaning:
             common["groups"] = x.op_shape[reader.channel_axis]
         product = Conv(**common, flip=param.mode == 0)
     filter_at = reader.weight(param.filter, "filter", FILTER_FORMATS)
-    constants = [filter_at, *([bias] if (bias := reader.bias(param)) is not None else [])]
+    constants: list[int | None] = [filter_at, reader.bias(param)]
     if quantised:
         units = reader.graph.tensors[filter_at].shape[0]
         if isinstance(product, ConvTranspose):
@@ -295,70 +283,10 @@ def _need_real_weight(reader: OpReader, at: int) -> None:
 def _quantised(
     reader: OpReader, product: Conv | ConvTranspose | FullConnection, units: int, alpha: float, relu_flag: bool
 ) -> Op:
-    """The integer form that quantize_factor describes (CONVENTIONS OM-Q)."""
+    """The integer form that quantize_factor describes."""
     if alpha != 1:
         raise OpError(f"{alpha} on an integer product is not defined", "alpha", GraphStatus.GRAPH_UNSUPPORTED)
-    factor = reader.op.quantize_factor
-    if factor.quantize_algo not in (0, 1, 2) or factor.scale_type not in (0, 1):
-        raise OpError(
-            f"quantize_algo {factor.quantize_algo}, scale_type {factor.scale_type}: unknown", "quantize_factor"
-        )
-    requantise = factor.HasField("requantize_param")
-    if requantise == factor.HasField("dequantize_param"):
-        both = "both" if requantise else "neither"
-        raise OpError(f"{both} of dequantize_param and requantize_param", "quantize_factor")
-    name = "requantize_param" if requantise else "dequantize_param"
-    out = getattr(factor, name)
-    count = units if factor.scale_type == om_pb2.VECTOR_SCALE else 1
-    scale = _effective(reader, out, count, name)
-    if scale is None:
-        raise OpError("is missing", f"{name}.scale_value")
-    if scale.size != count:
-        raise OpError(f"{scale.size} values, {count} are needed", f"{name}.scale_value")
-    multiplier = _effective(reader, factor.quantize_param, 1, "quantize_param")
-    if multiplier is not None and multiplier.size != 1:
-        raise OpError(f"{multiplier.size} values, one is needed", "quantize_param.scale_value")
-    offsets = {"data": 0.0, "weight": 0.0, "out": 0.0}
-    if factor.quantize_algo == om_pb2.ALL_OFFSET_ALGO:
-        given = factor.quantize_param
-        offsets = {
-            "data": _offset(
-                reader, given.offset_data_value, given.offset_data_offset, "quantize_param.offset_data_value"
-            ),
-            "weight": _offset(
-                reader, given.offset_weight_value, given.offset_weight_offset, "quantize_param.offset_weight_value"
-            ),
-            "out": _offset(reader, out.offset_data_value, out.offset_data_offset, f"{name}.offset_data_value"),
-        }
-    signed = factor.quantize_algo == om_pb2.NON_OFFSET_ALGO
-    scheme = Scheme(
-        lowest=-128 if signed else 0,
-        highest=127 if signed else 255,
-        scale=scale,
-        multiplier=None if multiplier is None else float(multiplier[0]),
-        offset_data=offsets["data"],
-        offset_weight=offsets["weight"],
-        relu=relu_flag,
-        requantise=requantise,
-        offset_out=offsets["out"],
-    )
-    return QuantisedProduct(product, scheme)
-
-
-def _effective(reader: OpReader, factor: om_pb2.QuantizeFactor, count: int, name: str) -> Array | None:
-    found = reader.inline_fp16(factor.scale_value, factor.scale_offset, count, f"{name}.scale_value")
-    if factor.scale_mode not in (om_pb2.NORMAL_MODE, om_pb2.SQRT_MODE):
-        raise OpError(f"unknown mode {factor.scale_mode}", f"{name}.scale_mode")
-    return found * found if found is not None and factor.scale_mode == om_pb2.SQRT_MODE else found
-
-
-def _offset(reader: OpReader, value: bytes, offset: int, what: str) -> float:
-    found = reader.inline_fp16(value, offset, 1, what)
-    if found is None:
-        return 0.0
-    if found.size != 1 or not math.isfinite(float(found[0])):
-        raise OpError(f"{found.size} values, one number is needed", what)
-    return float(found[0])
+    return QuantisedProduct(product, factor_scheme(reader.op.quantize_factor, reader.weights, units, relu_flag))
 
 
 def _pooling(reader: OpReader) -> Meaning:
