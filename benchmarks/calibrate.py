@@ -19,16 +19,19 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emu.estimate.estimate import GroupModel
+from emu.estimate.table import Network, fixed_intervals
 from emu.hef import open_hef
 from emu.hw import profiles
 from emu.hw.workload import group_timings
 from emu.sequencer.compile import CompileOptions, compile_hef
 
+Array: TypeAlias = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("EMU_SHARED", ROOT.parent / "shared"))
 TABLE = SHARED / "data" / "model_zoo_fps.csv"
@@ -78,6 +81,10 @@ class Row:
         return zlib.crc32(self.model.encode()) % 3 != 0
 
     @property
+    def network(self) -> Network:
+        return Network(self.parameters, self.operations, self.input_bytes)
+
+    @property
     def ratio(self) -> float:
         return self.fps8 / self.fps1
 
@@ -116,10 +123,10 @@ def read_table(path: Path) -> list[Row]:
     return rows
 
 
-def least_deviations(features: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
+def least_deviations(features: Array, target: Array) -> Array:
     """Coefficients with the least sum of absolute deviations, by iteratively reweighted least squares."""
-    weights = np.ones(len(target))
-    solution = np.zeros(features.shape[1])
+    weights: Array = np.ones(len(target))
+    solution: Array = np.zeros(features.shape[1])
     for _ in range(200):
         root = np.sqrt(weights)
         solution = np.linalg.lstsq(features * root[:, None], target * root, rcond=None)[0]
@@ -127,7 +134,7 @@ def least_deviations(features: NDArray[np.float64], target: NDArray[np.float64])
     return solution
 
 
-def relative(features: Sequence[Sequence[float]], target: Sequence[float]) -> NDArray[np.float64]:
+def relative(features: Sequence[Sequence[float]], target: Sequence[float]) -> Array:
     """As `least_deviations`, of the relative errors."""
     values = np.asarray(target, float)
     return least_deviations(np.asarray(features, float) / values[:, None], np.ones(len(values)))
@@ -236,3 +243,91 @@ def read_two_contexts(path: Path = TWO_CONTEXTS) -> TwoContexts:
     fill_ns = sum(flow.latency_ns - flow.interval_ns for flow in timing.flows)
     contexts = len(timing.flows)
     return TwoContexts(interval_ns, fill_ns / contexts, (fixed_ns - fill_ns) / contexts)
+
+
+@dataclass(frozen=True)
+class TableFit:
+    """The table model of one device, as `emu/estimate/table_model.toml` holds it."""
+
+    device: str
+    fixed_intervals: tuple[float, ...]
+    log_fps8: tuple[float, ...]
+    ratio_error: float
+    fps8_error: float
+    rows: int
+    left_out: int
+
+    def toml(self) -> str:
+        arch = ARCHITECTURES[self.device]
+        numbers = {
+            name: ", ".join(f"{value:.4f}" for value in values)
+            for name, values in (("fixed_intervals", self.fixed_intervals), ("log_fps8", self.log_fps8))
+        }
+        return (
+            f"[{self.device}]\n"
+            f"fixed_intervals = [{numbers['fixed_intervals']}]\n"
+            f"log_fps8 = [{numbers['log_fps8']}]\n"
+            f'basis = "fitted"\n'
+            f'source = "benchmarks/calibrate.py fit_table: {self.rows} published rows of {arch}; on {self.left_out} rows '
+            f'left out the median error is {self.ratio_error:.1%} of batch 8 / batch 1, {self.fps8_error:.0%} of FPS"\n'
+        )
+
+
+def fit_table(rows: list[Row], device: str) -> TableFit:
+    """Fixed time in intervals, and FPS at batch 8, as products of powers of parameters, operations and input size."""
+
+    def data(fitted: bool) -> list[Row]:
+        return [row for row in of(rows, ARCHITECTURES[device], fitted=fitted) if MULTI_CONTEXT < row.ratio < 8]
+
+    def features(chosen: list[Row]) -> Array:
+        return np.asarray([row.network.features() for row in chosen])
+
+    train, left_out = data(True), data(False)
+    # batch 8 / batch 1 = 8 (s + 1) / (s + 8) where the fixed time is s intervals
+    fixed = np.asarray([math.log(8 * (row.ratio - 1) / (8 - row.ratio)) for row in train])
+    fixed_fit = tuple(least_deviations(features(train), fixed).round(4))
+    fps_fit = tuple(least_deviations(features(train), np.log([row.fps8 for row in train])).round(4))
+    errors = []
+    for row in left_out:
+        intervals = fixed_intervals(fixed_fit, row.network)
+        errors.append(abs(8 * (intervals + 1) / (intervals + 8) / row.ratio - 1))
+    fps = np.exp(features(left_out) @ np.asarray(fps_fit)) / [row.fps8 for row in left_out]
+    return TableFit(
+        device,
+        fixed_fit,
+        fps_fit,
+        float(np.median(errors)),
+        float(np.median(np.abs(fps - 1))),
+        len(train),
+        len(left_out),
+    )
+
+
+def fit_all(rows: list[Row]) -> list[Fit]:
+    """Every fitted number of the profiles."""
+    two_contexts = read_two_contexts()
+    switch15 = fit_switch(rows, "hailo15l", RELEASE, two_contexts)
+    return [
+        fit_dma(rows, "hailo8", None),
+        fit_dma(rows, "hailo15h", RELEASE),
+        *fit_host(rows),
+        *fit_switch(rows, "hailo8", None, two_contexts),
+        *fit_switch(rows, "hailo8l", None, two_contexts),
+        # Hailo-15L has by far the most small multi-context networks of its family: its fit serves all of it
+        *(replace(fit, place=fit.place.replace("hailo15l", "hailo15h")) for fit in switch15),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", type=Path, default=TABLE)
+    rows = read_table(parser.parse_args().table)
+    print(f"{len(rows)} rows, {sum(row.fitted for row in rows)} of them fitted")
+    for fit in fit_all(rows):
+        print(f"{fit.place} = {fit.value:.4g}\n    {fit.validation}")
+    print("\nemu/estimate/table_model.toml:\n")
+    print("\n".join(fit_table(rows, device).toml() for device in ARCHITECTURES))
+
+
+if __name__ == "__main__":
+    main()

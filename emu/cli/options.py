@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -89,20 +89,15 @@ def _batch(text: str | int, what: str) -> int:
     return number
 
 
+_BATCH = click.option("--batch", type=int, metavar="N", help="Batch size (default 1).")
 _COMMON = (
-    click.option(
-        "--runtime", type=click.Choice(RUNTIMES), help="HailoRT version (default: by architecture)."
-    ),
+    click.option("--runtime", type=click.Choice(RUNTIMES), help="HailoRT version (default: by architecture)."),
     click.option("--device", type=click.Choice(DEVICES), help="Device (default: the first the HEF allows)."),
-    click.option(
-        "--cluster-layout", type=click.IntRange(min=0), metavar="N", help="Cluster bitmap of the device."
-    ),
+    click.option("--cluster-layout", type=click.IntRange(min=0), metavar="N", help="Cluster bitmap of the device."),
     click.option("--network-group", metavar="NAME", help="Use only this network group."),
-    click.option("--batch", type=int, metavar="N", help="Batch size (default 1)."),
+    _BATCH,
     click.option("--net-batch", multiple=True, metavar="NET=N", help="Batch size of one network."),
-    click.option(
-        "--frames", type=click.IntRange(min=1), metavar="N", help="Frames to run (default: one batch)."
-    ),
+    click.option("--frames", type=click.IntRange(min=1), metavar="N", help="Frames to run (default: one batch)."),
     click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of made-up data."),
     click.option("--clock-mhz", type=click.IntRange(min=1), metavar="MHZ", help="Clock of the NN core."),
     click.option("--link", metavar="LINK", help="Host link: genXxY or integrated."),
@@ -115,12 +110,32 @@ _NAMES = tuple(HefOptions.__dataclass_fields__)
 
 def hef_options(function: F) -> F:
     """Add the common options; the command receives them as one `HefOptions` argument `common`."""
+    return _add_options(function, _COMMON)
 
+
+def hef_options_with_batches(function: F) -> F:
+    """As `hef_options`, but `--batch` is a list; the command receives it as `batches`, by default (1,)."""
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        text, kwargs["batch"] = kwargs["batch"], None
+        return added(*args, batches=tuple(_batch(part, "--batch") for part in text.split(",")), **kwargs)
+
+    added = _add_options(function, ())
+    wrapper.__name__, wrapper.__doc__ = function.__name__, function.__doc__
+    batches = click.option("--batch", default="1", metavar="N,N,...", help="Batch sizes (default 1).")
+    wrapped: Any = wrapper
+    wrapped.__click_params__ = getattr(function, "__click_params__", [])
+    for option in reversed([batches if option is _BATCH else option for option in _COMMON]):
+        wrapped = option(wrapped)
+    result: F = wrapped
+    return result
+
+
+def _add_options(function: F, options: Sequence[Callable[[Any], Any]]) -> F:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         given = {name: kwargs.pop(name) for name in _NAMES}
         given["net_batch"] = {
-            net: _batch(text, f"--net-batch {net}=")
-            for net, text in _pairs("--net-batch", given["net_batch"]).items()
+            net: _batch(text, f"--net-batch {net}=") for net, text in _pairs("--net-batch", given["net_batch"]).items()
         }
         given["host"] = _pairs("--host", given["host"])
         if given["batch"] is not None:
@@ -133,7 +148,7 @@ def hef_options(function: F) -> F:
     wrapper.__doc__ = function.__doc__
     wrapped: Any = wrapper
     wrapped.__click_params__ = getattr(function, "__click_params__", [])
-    for option in reversed(_COMMON):
+    for option in reversed(options):
         wrapped = option(wrapped)
     result: F = wrapped
     return result

@@ -1,0 +1,119 @@
+"""`emu estimate`: FPS and latency of a HEF, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+import orjson
+
+from emu.cli.options import HefOptions, hef_options_with_batches, open_model
+from emu.errors import UsageError
+
+if TYPE_CHECKING:
+    from emu.estimate import BatchEstimate, Estimate
+    from emu.estimate.table import TableEstimate
+
+_MAX_BATCH_SIZE = 63
+
+
+@click.command()
+@click.argument("hef", required=False)
+@hef_options_with_batches
+@click.option(
+    "--compute-time",
+    type=click.FloatRange(min=0),
+    metavar="NS",
+    help="Measured time from the last input byte to the outputs, in place of the HEF's own figures.",
+)
+@click.option(
+    "--table",
+    metavar="PARAMS_M,OPS_G,HxWxC",
+    help="Without a HEF: a guess from parameters, operations and input, fitted to published figures.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    hef: str | None,
+    common: HefOptions,
+    batches: tuple[int, ...],
+    compute_time: float | None,
+    table: str | None,
+    as_json: bool,
+) -> None:
+    """Estimate throughput, first-frame latency and activation time of a HEF, without running it."""
+    if (hef is None) == (table is None):
+        raise UsageError("estimate takes a HEF, or --table PARAMS_M,OPS_G,HxWxC where there is none")
+    if table is not None:
+        from emu.estimate.table import parse_network, table_estimate
+
+        guess = table_estimate(common.device or "hailo8", parse_network(table), batches)
+        click.echo(orjson.dumps(guess.document()) if as_json else "\n".join(_table_text(guess)))
+        return
+    assert hef is not None
+    from emu.cli.compiling import compile_options, open_hef_model
+    from emu.estimate import estimate
+
+    result = estimate(
+        open_hef_model(open_model(hef), common),
+        compile_options(common),
+        batches,
+        clock_mhz=common.clock_mhz,
+        link=common.link,
+        compute_time_ns=compute_time,
+    )
+    click.echo(orjson.dumps(result.document()) if as_json else "\n".join(_text(result)))
+
+
+def _text(result: Estimate) -> Iterator[str]:
+    clock = f"{result.clock_hz / 1e6:g} MHz"
+    yield (
+        f"estimate for {result.network_group} ({result.model}) on {result.device}, link {result.link}, {clock}, "
+        f"HailoRT {result.runtime}"
+    )
+    if result.clock_hz != result.assumed_clock_hz:
+        yield f"the HEF was compiled for {result.assumed_clock_hz / 1e6:g} MHz: compute times are scaled to {clock}"
+    for figures in result.batches:
+        yield ""
+        yield from _batch_text(figures, result.single_context)
+    yield ""
+    if result.single_context:
+        yield "single context: batch does not amortise anything"
+    else:
+        beyond = f" (the runtime allows {_MAX_BATCH_SIZE})" if result.batch_for_90_percent > _MAX_BATCH_SIZE else ""
+        yield f"a batch of {result.batch_for_90_percent} reaches 90 % of the limit{beyond}"
+    yield ""
+    yield "assumptions"
+    for entry in result.assumptions:
+        yield f"  {entry.name} = {_number(entry.value)} {entry.unit}  [{entry.source}]"
+
+
+def _batch_text(figures: BatchEstimate, single_context: bool) -> Iterator[str]:
+    yield f"batch {figures.batch}: bound by {figures.bound_by}"
+    yield f"  throughput, steady and pipelined  {figures.fps:12.2f} FPS"
+    latency = figures.first_frame_latency_ms
+    alone = f"  ({1e3 / latency:.2f} FPS if each call waits for its result)" if latency else ""
+    yield f"  first-frame latency               {latency:12.3f} ms{alone}"
+    yield f"  activation                        {figures.activation_ms:12.3f} ms  (once, before the first frame)"
+    yield f"  deactivation                      {figures.deactivation_ms:12.3f} ms"
+    if single_context:
+        return
+    yield f"  {'context':>8} {'config ms':>10} {'compute ms':>10} {'dma ms':>10} {'switch ms':>10} {'unexplained ms':>14}"
+    for context in figures.contexts:
+        yield (
+            f"  {context.index:>8} {context.config_ms:>10.3f} {context.compute_ms:>10.3f} {context.dma_ms:>10.3f} "
+            f"{context.switch_ms:>10.3f} {context.unexplained_ms:>14.3f}"
+        )
+
+
+def _table_text(guess: TableEstimate) -> Iterator[str]:
+    yield f"table model, no HEF: a guess for {guess.device} from published figures of other networks"
+    for batch, fps in guess.fps:
+        yield f"  batch {batch:<3} {fps:12.2f} FPS"
+    yield f"assumption: {guess.source}"
+
+
+def _number(value: object) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_number(item) for item in value) + "]"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
