@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from emu.errors import HailoError, IncompatibleError
+from tests.conftest import DATA
 from tests.sequencer.captures import Capture, captures, difference
 
 # hailo_status at configure -> only this device or runtime (cli.md, exit codes)
@@ -18,6 +19,20 @@ def runs(request: pytest.FixtureRequest, shared: Path) -> list[Capture]:
     found = list(captures(shared, request.param))
     assert len(found) > 600
     return found
+
+
+@pytest.mark.parametrize("runtime", ["4.23", "5.2"])
+def test_the_captures_that_the_project_carries(runtime: str) -> None:
+    """A dozen of the same captures, so that this means something without the shared folder."""
+    found = list(captures(DATA / "sequencer", runtime))
+    assert len(found) > 5
+    for capture in found:
+        if capture.stage == "ok":
+            assert difference(capture, capture.compile()) is None, capture.name
+        else:
+            with pytest.raises(HailoError) as refusal:
+                capture.compile()
+            assert refusal.value.number == capture.status, capture.name
 
 
 def test_what_the_runtime_sent_is_what_we_send(runs: list[Capture]) -> None:
