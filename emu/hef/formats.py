@@ -6,6 +6,7 @@ formulas are transforms.md 1 and 3 and netflow-nms.md 9 and 10.
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from typing import NamedTuple
@@ -271,3 +272,8 @@ def nms_frame_size(shape: NmsShape, order: FormatOrder, runtime: str) -> int:
     else:
         raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, f"{order.name} is not an NMS order of the host")
     return min(size, UINT32_MAX)
+
+
+def binary32(value: float) -> float:
+    """The nearest binary32, as the runtime stores it; too large gives an infinity."""
+    return ctypes.c_float(value).value

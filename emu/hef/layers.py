@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-import numpy as np
-
 from emu.errors import HailoError, HailoStatus
 from emu.hef import model
 from emu.hef.enums import EdgeConnectionType, EdgeLayerDirection, EdgeLayerType, EPlanesFormat, HwArch
@@ -30,6 +28,7 @@ from emu.hef.formats import (
     NmsInfo,
     QuantInfo,
     Shape,
+    binary32,
     default_host_order,
     device_format_order,
     device_format_type,
@@ -382,7 +381,7 @@ def _quantisation(
         vector = (scalar,) * count
     elif (len(zps), len(scales)) == (count, count) or (is_input and min(len(zps), len(scales)) >= count):
         vector = tuple(
-            QuantInfo(_binary32(zps[i]), _binary32(scales[i]), scalar.limvals_min, scalar.limvals_max)
+            QuantInfo(binary32(zps[i]), binary32(scales[i]), scalar.limvals_min, scalar.limvals_max)
             for i in range(count)
         )
     else:
@@ -397,11 +396,6 @@ def _quantisation(
             )
         return scalar, vector
     return INVALID_QUANT_INFO, vector
-
-
-def _binary32(value: float) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.float32(value))
 
 
 def _nms_info(info: model.NmsInfo, name: str, owner: _Owner) -> NmsInfo:

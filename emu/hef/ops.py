@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-
 from emu.errors import HailoError, HailoStatus
 from emu.hef import model
 from emu.hef.enums import LogitsType
@@ -22,6 +20,7 @@ from emu.hef.formats import (
     NmsShape,
     QuantInfo,
     Shape,
+    binary32,
     default_host_order,
 )
 from emu.hef.layers import LayerInfo
@@ -151,7 +150,7 @@ def _nms_op(op: model.Op, nms: model.NmsOp, connected: dict[int, LayerInfo], run
     elif isinstance(nms.nms_op, model.YoloSegNmsOp):
         # netflow-nms.md 9.3: room for the masks, and a type that says less than the layout
         mask_type, bytes_per_pixel = (FormatType.FLOAT32, 2) if runtime < V5_0 else (FormatType.UINT8, 4)
-        pixels = int(_binary32(nms.nms_op.image_height)) * int(_binary32(nms.nms_op.image_width))
+        pixels = int(binary32(nms.nms_op.image_height)) * int(binary32(nms.nms_op.image_width))
         mask_size = pixels * bytes_per_pixel
         nms_shape = NmsShape(
             max(reported, 0), nms.max_proposals_per_class, nms.max_proposals_per_class * classes, mask_size
@@ -285,7 +284,7 @@ def _describe_nms(kind: OpKind, nms: model.NmsOp) -> str:
         return f"{head}Classes: {nms.classes}, {image}"
     text = f"{head}{_describe_config(kind, nms)}, {image}"
     if isinstance(nms_op, model.YoloSegNmsOp):
-        text += f", Mask threshold: {_binary32(nms_op.mask_threshold):.2f}"
+        text += f", Mask threshold: {binary32(nms_op.mask_threshold):.2f}"
     elif isinstance(nms_op, model.SSDNmsOp):
         text += (
             f", Centers scales factor: {nms_op.centers_scale_factor}"
@@ -296,8 +295,8 @@ def _describe_nms(kind: OpKind, nms: model.NmsOp) -> str:
 
 def _describe_config(kind: OpKind, nms: model.NmsOp) -> str:
     parts = [
-        f"Score threshold: {_binary32(nms.nms_score_th):.3f}",
-        f"IoU threshold: {_binary32(nms.nms_iou_th):.2f}",
+        f"Score threshold: {binary32(nms.nms_score_th):.3f}",
+        f"IoU threshold: {binary32(nms.nms_iou_th):.2f}",
         f"Classes: {nms.classes}",
     ]
     if kind is OpKind.YOLOV5SEG:
@@ -309,12 +308,9 @@ def _describe_config(kind: OpKind, nms: model.NmsOp) -> str:
     return ", ".join(parts)
 
 
-def _binary32(value: float) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.float32(value))
-
-
 def _number(value: float) -> str:
     """A float as `{}` of the fmt library prints it: the shortest binary32 decimal, without a fraction if whole."""
-    value = _binary32(value)
+    import numpy as np  # costly to import and only wanted for text
+
+    value = binary32(value)
     return str(int(value)) if value.is_integer() else str(np.float32(value))
