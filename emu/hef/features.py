@@ -56,6 +56,11 @@ FIRST_SUPPORTED: Mapping[ExtensionType, Runtime] = MappingProxyType(
 """First runtime that takes an extension from the mandatory list. TEST_ONE and MULTI_NETWORK_VARIABLE_BATCH_SIZE are in
 no runtime's list: the one is a test, the other means something as an optional extension only."""
 
+OPTIONAL_SINCE: Mapping[ExtensionType, Runtime] = MappingProxyType(
+    {_X.MULTI_NETWORK_VARIABLE_BATCH_SIZE: V4_6, _X.HW_PADDING: Runtime(4, 16)}
+)
+"""First runtime that reads an extension from the optional list; the others it ignores there (hef.cpp of the tags)."""
+
 _LEGACY: Mapping[ExtensionType, str] = MappingProxyType(
     {
         _X.ABBALE: "abbale",

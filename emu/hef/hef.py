@@ -99,6 +99,10 @@ class Hef:
                 for partial in group.core_op.partial_core_ops:
                     yield partial.core_op
 
+    def reopen(self, runtime: str) -> Hef:
+        """The same bytes as another runtime opens them; raises as `open_hef` does."""
+        return _open(self.container.data, self.name, Runtime.parse(runtime), self.container.from_memory)
+
     def ccw(self, offset: int, size: int) -> memoryview:
         """The CCW bytes of a pointer action, a view of the file; HailoError 14 outside of it."""
         return self.container.ccw(offset, size)
@@ -182,7 +186,10 @@ def open_hef(
     """
     data, name = read_source(source)
     given = runtime_version if runtime_version is not None else runtime
-    version = None if given is None else Runtime.parse(given)
+    return _open(data, name, None if given is None else Runtime.parse(given), from_memory)
+
+
+def _open(data: memoryview, name: str, version: Runtime | None, from_memory: bool) -> Hef:
     container = Container(data, name, from_memory=from_memory, runtime=version or V5_2)
     message = None
     if version is None:

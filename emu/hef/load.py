@@ -15,10 +15,10 @@ from typing import Any, NoReturn
 from emu.errors import HailoError, HailoStatus
 from emu.hef import operations as ops
 from emu.hef.enums import EdgeConnectionType, HwArch, WriteDataType
-from emu.hef.features import unsupported_extensions
+from emu.hef.features import first_supported, unsupported_extensions
 from emu.hef.hef import Hef
 from emu.hef.layers import LayerInfo, StreamDirection, check_context, check_unique_names, context_layers
-from emu.hef.model import Context, CoreOp, NetworkGroup
+from emu.hef.model import Context, CoreOp, Extension, NetworkGroup
 from emu.hef.ops import group_ops
 from emu.hef.runtime import RUNTIMES, V4_18, V4_21, V5_0, V5_1, Runtime
 
@@ -318,11 +318,17 @@ def _check_sorted_outputs(hef: Hef, group: NetworkGroup, core_op: CoreOp) -> Non
         )
 
 
+def _describe(extension: Extension) -> str:
+    since = first_supported(extension.type_index)
+    known = "unknown to all up to 5.2" if since is None else f"since HailoRT {since}"
+    return f"{extension.name or 'without a name'} ({extension.type_index}, {known})"
+
+
 def _check_extensions(hef: Hef) -> None:
     runtime = hef.version
     refused = unsupported_extensions(hef.extensions, runtime)
     if refused:
-        names = ", ".join(extension.name or f"extension {extension.type_index}" for extension in refused)
+        names = ", ".join(_describe(extension) for extension in refused)
         elsewhere = [other for other in RUNTIMES if other != runtime and not unsupported_extensions(refused, other)]
         message = f"HailoRT {runtime} does not support the extensions {names}"
         if elsewhere:

@@ -5,7 +5,9 @@ One record per kind, named as its message without ProtoHEF; the kind of a trigge
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias
 
 from emu.hef.enums import DebugType, EdgeConnectionType, WriteDataType
@@ -236,3 +238,39 @@ class Operation:
 @dataclass(frozen=True, slots=True)
 class PreliminaryConfig:
     operation: tuple[Operation, ...]
+
+
+ACTION_FIELDS: Mapping[type[Action], str] = MappingProxyType(
+    {
+        ActionWriteData: "write_data",
+        ActionWriteDataCcw: "write_data_ccw",
+        ActionWriteCompressedData: "write_compressed_data",
+        ActionEnableSequencer: "enable_sequencer",
+        ActionWaitForSequencer: "wait_for_seqeuncer",
+        ActionDisableLcu: "disable_lcu",
+        ActionEnableLcu: "enable_lcu",
+        ActionNone: "none",
+        ActionAllowInputDataflow: "allow_input_dataflow",
+        ActionWaitForModuleConfigDone: "wait_for_module_config_done",
+        ActionDebug: "debug",
+        ActionEnableNMS: "enable_nms",
+        ActionWriteDataByType: "write_data_by_type",
+        ActionSwitchLcuBatch: "switch_lcu_batch",
+        ActionWriteDataCcwPtr: "write_data_ccw_ptr",
+        ActionAllowConfigChannel: "allow_config_channels",
+        ActionDisableDataChannels: "disable_data_channels",
+    }
+)
+"""The field of ProtoHEFAction that an action stands in."""
+
+TRIGGER_FIELDS: Mapping[type[Trigger], str] = MappingProxyType(
+    {
+        TriggerLcu: "trigger_lcu",
+        TriggerNone: "trigger_none",
+        TriggerAllDataWasSentToHostPCIe: "trigger_all_data_was_sent",
+        TriggerAllDataWasReceivedFromHostPCIe: "trigger_all_data_was_received",
+        TriggerNms: "trigger_nms",
+        WaitDmaIdleTrigger: "trigger_dma_idle",
+    }
+)
+"""The field of ProtoHEFTrigger that a trigger stands in."""

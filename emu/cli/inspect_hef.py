@@ -1,0 +1,260 @@
+"""`emu inspect` of a HEF: the report of `emu.hef.report` and who accepts the file, as JSON or as text."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from emu.cli.options import HefOptions, Model
+from emu.errors import HailoStatus
+from emu.hef import open_hef
+from emu.hef.report import hef_report
+from emu.sequencer.acceptance import Acceptance, acceptances
+from emu.sequencer.profiles import DEVICES
+
+
+def inspect(opened: Model, common: HefOptions, as_json: bool) -> None:
+    """Print the report; warnings for damage that the runtime overlooks go to stderr too. Raises as `open_hef` does."""
+    hef = open_hef(opened.source, runtime=common.runtime, from_memory=common.from_memory)
+    report = hef_report(hef)
+    report["model"]["file"] = opened.name
+    devices = tuple(DEVICES) if common.device is None else (common.device,)
+    report["accepted_by"] = [_acceptance(acceptance) for acceptance in acceptances(hef, devices)]
+    if as_json:
+        import orjson
+
+        click.echo(orjson.dumps(report, option=orjson.OPT_INDENT_2).decode())
+    else:
+        for line in _text(report):
+            click.echo(line)
+    for warning in report["warnings"]:
+        click.echo(f"emu: warning: {warning}", err=True)
+
+
+def _acceptance(acceptance: Acceptance) -> dict[str, Any]:
+    error = acceptance.error
+    return {
+        "runtime": acceptance.runtime,
+        "device": acceptance.device,
+        "accepted": error is None,
+        "cluster_layouts": list(acceptance.cluster_layouts),
+        "status": 0 if error is None else error.number,
+        "name": "HAILO_SUCCESS" if error is None else error.name,
+        "message": "" if error is None else error.message,
+    }
+
+
+# --- text -----------------------------------------------------------------------------------------------------------
+
+
+def _text(report: dict[str, Any]) -> Iterator[str]:
+    yield from _file(report)
+    yield from _extensions(report)
+    yield from _external_resources(report)
+    for group in report["network_groups"]:
+        yield ""
+        yield from _network_group(group)
+    yield ""
+    yield from _accepted(report)
+
+
+def _file(report: dict[str, Any]) -> Iterator[str]:
+    container, header = report["container"], report["header"]
+    arch = header["hw_arch"] or f"unknown architecture {header['hw_arch_number']}"
+    yield f"{report['model']['file']}: HEF for {arch}, container version {container['version']}"
+    sections = ", ".join(f"{section['name']} {section['size']:,}" for section in container["sections"])
+    yield f"  size        {report['model']['file_size']:,} bytes: {sections}"
+    for checksum in container["checksums"]:
+        verdict = "matches" if checksum["matches"] else f"DOES NOT MATCH, computed {checksum['computed']}"
+        yield f"  {checksum['name']:<11} {checksum['stored']} {verdict}"
+    yield f"  compiler    {header['sdk_version_str'] or 'unknown'}"
+    if header["timestamp"]:
+        yield f"  made        {_date(header['timestamp'])}"
+    if header["neural_network_core_clock_rate"]:
+        yield f"  clock       {header['neural_network_core_clock_rate'] // 1_000_000} MHz expected"
+    if container["version"]:
+        yield f"  zero point  {container['offset_zero_point']} (CCW pointers and external resources count from it)"
+    if report["load"]["status"]:
+        load = report["load"]
+        yield f"  HailoRT {report['runtime']} refuses to load it: {load['name']}({load['status']}): {load['message']}"
+
+
+def _date(milliseconds: int) -> str:
+    try:
+        made = datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{milliseconds} ms since 1970"
+    return f"{made:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _extensions(report: dict[str, Any]) -> Iterator[str]:
+    for key, title in (("extensions", "Extensions"), ("optional_extensions", "Optional extensions")):
+        if not report[key]:
+            continue
+        yield f"{title}"
+        for extension in report[key]:
+            name = extension["extension_type"] or f"UNKNOWN ({extension['name']})"
+            since = f"since HailoRT {extension['since']}" if extension["since"] else "no known HailoRT supports it"
+            if key == "optional_extensions" and not extension["since"]:
+                since = "ignored here"
+            refused = [runtime for runtime in ("4.23", "5.2") if runtime not in extension["accepted_by"]]
+            by = f", refused by {' and '.join(refused)}" if refused else ""
+            yield f"  {extension['type_index']:>3} {name:<34} {since}{by}".rstrip()
+
+
+def _external_resources(report: dict[str, Any]) -> Iterator[str]:
+    if not report["external_resources"]:
+        return
+    yield "External resources (offset counts from the zero point)"
+    yield f"  {'offset':>12} {'in the file':>12} {'size':>12}  xxhash            name"
+    for resource in report["external_resources"]:
+        state = {True: "", False: " DOES NOT MATCH", None: ""}[resource["matches"]]
+        if not resource["inside_file"]:
+            state = " OUTSIDE THE FILE"
+        yield (
+            f"  {resource['offset']:>12} {resource['file_offset']:>12} {resource['size']:>12}  "
+            f"{resource['xxhash']}{state}  {resource['name']}"
+        )
+
+
+def _network_group(group: dict[str, Any]) -> Iterator[str]:
+    yield f"Network group {group['network_group_name']}"
+    if "networks" in group:
+        yield f"  networks    {', '.join(group['networks'])}"
+        yield f"  bottleneck  {group['bottleneck_fps']:.2f} FPS, as the compiler estimates it"
+    if group["multi_layout"]:
+        for partial in group["partial_core_ops"]:
+            layout = partial["layout"]["partial_clusters_layout_bitmap"]
+            yield from _core_op(partial["core_op"], f" for cluster layout {layout} (0b{layout:b})")
+    elif "contexts" in group:
+        yield from _core_op(group, "")
+    for direction, title in (("h2d", "Inputs"), ("d2h", "Outputs")):
+        yield from _streams(group, direction, title)
+    yield from _ops(group)
+
+
+def _core_op(core_op: dict[str, Any], where: str) -> Iterator[str]:
+    contexts = core_op["contexts"]
+    what = f"{len(contexts)} contexts, switched for every batch (`emu estimate` says what that costs)"
+    if len(contexts) == 1:
+        what = "single context: a larger batch amortises nothing"
+    yield f"  Configuration{where}: {what}"
+    preliminary = {"edge_layers": [], **core_op["preliminary_config"]}
+    for title, context in (
+        ("preliminary", preliminary),
+        *((f"context {context['context_index']}", context) for context in contexts),
+    ):
+        counts = ", ".join(f"{count} {name}" for name, count in context["actions"].items())
+        yield f"    {title:<12} {context['config_bytes']:>10,} config bytes; {counts or 'no actions'}"
+        waits = {name: count for name, count in context["triggers"].items() if name != "trigger_none"}
+        if waits:
+            yield f"    {'':<12} waits: {', '.join(f'{count} {name}' for name, count in waits.items())}"
+        for layer in context["edge_layers"]:
+            if layer["edge_connection_type"] != "BOUNDARY":
+                yield f"    {'':<12} {_internal_edge(layer)}"
+
+
+def _internal_edge(layer: dict[str, Any]) -> str:
+    arrow = "into" if layer["direction"] == "HOST_TO_DEVICE" else "out of"
+    others = ", ".join(str(connected["index"]) for connected in layer["connected_contexts"])
+    shape = "x".join(map(str, layer.get("shape", [])))
+    return f"{layer['edge_connection_type']} edge {arrow} it: {layer.get('name', '?')} {shape} (context {others})"
+
+
+def _streams(group: dict[str, Any], direction: str, title: str) -> Iterator[str]:
+    if "streams" not in group:
+        return
+    yield f"  {title}: what the host sees, and what crosses the wire"
+    for vstream in group["vstreams"]:
+        if vstream["direction"] == direction:
+            yield f"    {vstream['name']}"
+            yield f"      host      {_host_shape(vstream)}, {vstream['frame_size']:,} bytes a frame"
+            quant = vstream["quant_info"]
+            if direction == "d2h" and not vstream["op"]:
+                yield f"      values    {_quantisation(quant)}"
+    for stream in group["streams"]:
+        if stream["direction"] == direction:
+            yield f"    stream {stream['index']} {stream['name']}"
+            shape = "x".join(map(str, stream["hw_shape"]))
+            note = ""
+            if stream["shape"] != stream["hw_shape"]:
+                note = f", of which {'x'.join(map(str, stream['shape']))} hold values"
+            elif stream["padded_shape"] not in (None, stream["hw_shape"]):
+                note = f", padded on the chip to {'x'.join(map(str, stream['padded_shape']))}"
+            fmt = stream["format"]
+            flags = "".join(f" {flag}" for flag in fmt["flags"])
+            yield (
+                f"      wire      {fmt['type']} {fmt['order']}{flags}({shape}), "
+                f"{stream['hw_frame_size']:,} bytes a frame{note}"
+            )
+            if len(stream.get("quant_infos", [])) > 1:
+                yield f"      values    {len(stream['quant_infos'])} quantisations, one per feature (see --json)"
+            elif direction == "h2d":
+                yield f"      values    {_quantisation(stream['quant_info'])}"
+
+
+def _host_shape(vstream: dict[str, Any]) -> str:
+    fmt = vstream["format"]
+    flags = "".join(f" {flag}" for flag in fmt["flags"])
+    if "nms_shape" in vstream:
+        nms = vstream["nms_shape"]
+        return (
+            f"{fmt['type']} {fmt['order']}({nms['number_of_classes']} classes, "
+            f"at most {nms['max_bboxes_per_class']} boxes a class)"
+        )
+    return f"{fmt['type']} {fmt['order']}{flags}({'x'.join(map(str, vstream['shape']))})"
+
+
+def _quantisation(quant: dict[str, float]) -> str:
+    scale, zero = quant["qp_scale"], quant["qp_zp"]
+    limits = ""
+    if quant["limvals_min"] or quant["limvals_max"]:
+        limits = f", from {quant['limvals_min']:.6g} to {quant['limvals_max']:.6g}"
+    return f"real = (stored - {zero:g}) * {scale:.9g}{limits}"
+
+
+def _ops(group: dict[str, Any]) -> Iterator[str]:
+    if "ops" not in group:
+        return
+    if group["ops"]:
+        yield "  Post-processing on the host"
+        for op in group["ops"]:
+            yield f"    {op['description']}"
+            yield f"      from {', '.join(op['inputs'])} to {op['output']}"
+    elif not any(stream.get("nms_info") for stream in group["streams"]):
+        yield "  Post-processing on the host: none (raw tensors; no NMS op in this HEF)"
+
+
+def _accepted(report: dict[str, Any]) -> Iterator[str]:
+    yield "Accepted by"
+    rows = report["accepted_by"]
+    for row in rows:
+        if row["accepted"]:
+            layouts = row["cluster_layouts"]
+            with_layout = f", cluster layouts {', '.join(map(str, layouts))}" if layouts else ""
+            yield f"  HailoRT {row['runtime']} on {row['device']}{with_layout}{_API_NOTES.get(row['device'], '')}"
+    if not any(row["accepted"] for row in rows):
+        yield "  none"
+    arch = report["header"]["hw_arch"] or report["header"]["hw_arch_number"]
+    refused: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if not row["accepted"]:
+            message = row["message"]
+            if row["status"] == HailoStatus.HAILO_HEF_NOT_COMPATIBLE_WITH_DEVICE:
+                message = f"not for a HEF of architecture {arch}"
+            why = f"{row['name']}({row['status']}): {message}"
+            refused.setdefault((row["runtime"], why), []).append(row["device"] or "")
+    if refused:
+        yield "Refused by"
+    for (runtime, why), devices in refused.items():
+        where = f" on {', '.join(devices)}" if any(devices) else ""
+        yield f"  HailoRT {runtime}{where}: {why}"
+
+
+# hrpc-5.2.md: what a client of a device behind a PCIe or network session can call
+_API_NOTES = {
+    "hailo10h": " (over PCIe with InferModel only: configure and vstreams return HAILO_NOT_IMPLEMENTED(7))",
+}
