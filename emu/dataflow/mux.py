@@ -13,34 +13,11 @@ import numpy as np
 
 from emu.dataflow.formats import Buffer, Bytes, as_bytes
 from emu.errors import HailoError, HailoStatus
-from emu.hef.formats import Format, FormatOrder, Shape, hw_frame_size
+from emu.hef.formats import FormatOrder
+from emu.hef.layers import LayerInfo
 
 MAX_PREDECESSORS = 4  # the library's array has no room for more, and nothing there checks it (known-bugs.md 50)
 MAX_LAYERS = 32  # muxes and edges of one stream
-
-
-@dataclass(frozen=True, slots=True)
-class MuxLayer:
-    """A mux, or (without predecessors) one of its edges; `height_ratios` has an entry a predecessor."""
-
-    name: str
-    shape: Shape
-    hw_shape: Shape
-    format: Format
-    predecessors: tuple[MuxLayer, ...] = ()
-    height_gcd: int = 1
-    height_ratios: tuple[int, ...] = ()
-
-    @property
-    def is_mux(self) -> bool:
-        return bool(self.predecessors)
-
-    def edges(self) -> Iterator[MuxLayer]:
-        """Depth first, in predecessor order: the order of the vstreams."""
-        if not self.is_mux:
-            yield self
-        for predecessor in self.predecessors:
-            yield from predecessor.edges()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +35,11 @@ class Demuxer:
     tables, HAILO_INVALID_ARGUMENT for sizes that do not add up.
     """
 
-    def __init__(self, mux: MuxLayer) -> None:
-        self.edges = tuple(mux.edges())
+    def __init__(self, mux: LayerInfo) -> None:
+        self.edges = tuple(mux.leaves())
         if any(layer.format.order is FormatOrder.HAILO_NMS_ON_CHIP for layer in (mux, *self.edges)):
             raise HailoError(HailoStatus.HAILO_INVALID_OPERATION, "an NMS layer cannot be muxed", mux=mux.name)
-        self.edge_sizes = tuple(hw_frame_size(edge.hw_shape, edge.format) for edge in self.edges)
+        self.edge_sizes = tuple(edge.hw_frame_size for edge in self.edges)
         self.frame_size = sum(self.edge_sizes)
         self._mux = mux
         _require_table_size(mux)
@@ -84,7 +61,7 @@ class Demuxer:
             out[copy.edge][copy.destination : copy.destination + copy.size] = src[copy.source : copy.source + copy.size]
         return out
 
-    def _plan(self, mux: MuxLayer, groups: int, source: int, first_edge: int) -> Iterator[_Copy]:
+    def _plan(self, mux: LayerInfo, groups: int, source: int, first_edge: int) -> Iterator[_Copy]:
         for group in range(groups):
             edge = first_edge
             for predecessor, ratio in zip(mux.predecessors, mux.height_ratios, strict=True):
@@ -94,10 +71,10 @@ class Demuxer:
                     yield from self._edge_copy(edge, predecessor, source, size)
                 elif group < predecessor.height_gcd:
                     yield from self._plan(predecessor, predecessor.hw_shape.height // mux.height_gcd, source, edge)
-                edge += sum(1 for _ in predecessor.edges())
+                edge += len(predecessor.leaves())
                 source += size
 
-    def _edge_copy(self, edge: int, layer: MuxLayer, source: int, size: int) -> Iterator[_Copy]:
+    def _edge_copy(self, edge: int, layer: LayerInfo, source: int, size: int) -> Iterator[_Copy]:
         """A piece is copied while fewer groups than `shape.height` came; the count starts again after hw_height + 1."""
         if self._groups[edge] < layer.shape.height:
             if self._offsets[edge] + size > self.edge_sizes[edge] or source + size > self.frame_size:
@@ -114,7 +91,7 @@ class Demuxer:
             self._groups[edge] = 0
 
 
-def _require_table_size(mux: MuxLayer) -> None:
+def _require_table_size(mux: LayerInfo) -> None:
     layers = 0
     pending = [mux]
     while pending:
