@@ -14,6 +14,7 @@ from emu.hef import model
 from emu.hef.enums import LogitsType
 from emu.hef.formats import (
     IDENTITY_QUANT_INFO,
+    UINT32_MAX,
     Format,
     FormatOrder,
     FormatType,
@@ -150,8 +151,7 @@ def _nms_op(op: model.Op, nms: model.NmsOp, connected: dict[int, LayerInfo], run
     elif isinstance(nms.nms_op, model.YoloSegNmsOp):
         # netflow-nms.md 9.3: room for the masks, and a type that says less than the layout
         mask_type, bytes_per_pixel = (FormatType.FLOAT32, 2) if runtime < V5_0 else (FormatType.UINT8, 4)
-        pixels = int(binary32(nms.nms_op.image_height)) * int(binary32(nms.nms_op.image_width))
-        mask_size = pixels * bytes_per_pixel
+        mask_size = _image_pixels(op, nms.nms_op) * bytes_per_pixel
         nms_shape = NmsShape(
             max(reported, 0), nms.max_proposals_per_class, nms.max_proposals_per_class * classes, mask_size
         )
@@ -168,6 +168,13 @@ def _nms_op(op: model.Op, nms: model.NmsOp, connected: dict[int, LayerInfo], run
         quant_info=IDENTITY_QUANT_INFO,
         description=_describe_nms(kind, nms),
     )
+
+
+def _image_pixels(op: model.Op, nms: model.YoloSegNmsOp) -> int:
+    height, width = binary32(nms.image_height), binary32(nms.image_width)
+    if not (0 <= height <= UINT32_MAX and 0 <= width <= UINT32_MAX):
+        raise _invalid(f"an image of {height:g} x {width:g} pixels", op)
+    return int(height) * int(width)
 
 
 def _nms_kind(op: model.Op, nms: model.NmsOp) -> OpKind:
