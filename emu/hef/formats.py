@@ -277,3 +277,13 @@ def nms_frame_size(shape: NmsShape, order: FormatOrder, runtime: str) -> int:
 def binary32(value: float) -> float:
     """The nearest binary32, as the runtime stores it; too large gives an infinity."""
     return ctypes.c_float(value).value
+
+
+def shortest_binary32(value: float) -> float:
+    """The number with the fewest decimal digits that rounds to the same binary32; its repr shows just those."""
+    rounded = binary32(value)
+    for digits in range(1, 10):
+        candidate = float(f"{rounded:.{digits}g}")
+        if binary32(candidate) == rounded:
+            return candidate
+    return rounded

@@ -23,6 +23,7 @@ from emu.hef.formats import (
     Shape,
     binary32,
     default_host_order,
+    shortest_binary32,
 )
 from emu.hef.layers import LayerInfo
 from emu.hef.runtime import V5_0, Runtime
@@ -317,7 +318,5 @@ def _describe_config(kind: OpKind, nms: model.NmsOp) -> str:
 
 def _number(value: float) -> str:
     """A float as `{}` of the fmt library prints it: the shortest binary32 decimal, without a fraction if whole."""
-    import numpy as np  # costly to import and only wanted for text
-
-    value = binary32(value)
-    return str(int(value)) if value.is_integer() else str(np.float32(value))
+    value = shortest_binary32(value)
+    return str(int(value)) if value.is_integer() else str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from emu.errors import HailoError, HailoStatus
@@ -21,6 +22,7 @@ from emu.hef.formats import (
     hw_frame_size,
     nms_frame_size,
     nms_hw_frame_size,
+    shortest_binary32,
 )
 
 
@@ -67,3 +69,11 @@ def test_nms_frame_sizes() -> None:
 def test_nms_frame_sizes_saturate_at_32_bits() -> None:
     shape = NmsShape(1 << 20, 1 << 20, 1 << 40)
     assert nms_frame_size(shape, FormatOrder.HAILO_NMS_BY_CLASS, "5.2") == 0xFFFFFFFF
+
+
+def test_shortest_binary32_is_what_numpy_prints() -> None:
+    """Whole numbers are printed as integers (`ops.py`); from 1e6 on numpy changes to exponents, fmt does not."""
+    bits = np.random.default_rng(0).integers(0, 2**32, 20_000, dtype=np.uint64).astype(np.uint32)
+    for value in bits.view(np.float32):
+        if abs(value) < 1e6 and not float(value).is_integer():
+            assert str(shortest_binary32(float(value))) == str(value)
