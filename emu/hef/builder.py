@@ -21,7 +21,7 @@ from emu.hef.enums import (
     HwArch,
     NmsBurstType,
 )
-from emu.hef.formats import COMPILER_FORMAT_NMS, Shape, align_up
+from emu.hef.formats import COMPILER_FORMAT_NMS, Shape, align_up, binary32
 from emu.hef.writer import HefContents
 
 COMPILER_FORMAT_NHCW = 1
@@ -70,8 +70,11 @@ def hef_contents(
 def numeric_info(
     zp: float = 0.0, scale: float = 1.0, limvals_min: float = 0.0, limvals_max: float = 255.0, features: int = 0
 ) -> model.EdgeLayerNumericInfo:
-    """Quantisation; `features` > 0 also fills the vectors of OUTPUT_SCALE_PER_FEATURE."""
-    return model.EdgeLayerNumericInfo(zp, scale, limvals_min, limvals_max, (zp,) * features, (scale,) * features)
+    """Quantisation, rounded to binary32; `features` > 0 also fills the vectors of OUTPUT_SCALE_PER_FEATURE."""
+    zp, scale = binary32(zp), binary32(scale)
+    return model.EdgeLayerNumericInfo(
+        zp, scale, binary32(limvals_min), binary32(limvals_max), (zp,) * features, (scale,) * features
+    )
 
 
 def layer_base(

@@ -124,12 +124,27 @@ def message_of(contents: HefContents) -> pb.ProtoHEFHef:
     for group in contents.network_groups:
         target = message.network_groups.add()
         _fill_group(target, group, net_flow)
-        if build_network_group(target, net_flow) != group:
+        again = build_network_group(target, net_flow)
+        if again != group:
             raise UsageError(
-                f"network group {group.network_group_name!r} contradicts itself: its names, its outputs' order and its "
-                f"{'ops' if net_flow else 'core op'} do not go together in one file"
+                f"network group {group.network_group_name!r} cannot be written as it is: "
+                f"{_first_difference(group, again, 'network_group')}"
             )
     return message
+
+
+def _first_difference(given: Any, read: Any, path: str) -> str:
+    """Where two unequal records part, in words."""
+    if type(given) is type(read) and is_dataclass(given):
+        for item in fields(given):
+            one, other = getattr(given, item.name), getattr(read, item.name)
+            if one != other:
+                return _first_difference(one, other, f"{path}.{item.name}")
+    if isinstance(given, tuple) and isinstance(read, tuple) and len(given) == len(read):
+        for index, (one, other) in enumerate(zip(given, read, strict=True)):
+            if one != other:
+                return _first_difference(one, other, f"{path}[{index}]")
+    return f"{path} {given!r:.60} reads back as {read!r:.60}"
 
 
 # --- CCW data and resources -----------------------------------------------------------------------------------------
