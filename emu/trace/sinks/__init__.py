@@ -1,1 +1,1 @@
-"""Trace outputs."""
+"""Where traces go: one module a format."""

@@ -1,0 +1,444 @@
+"""The control messages the device serves, one method an opcode (firmware-actions.md 5, silicon-facts.md a, b, d)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from emu.errors import HailoError
+from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, MAX_CONTEXTS, Application, Context
+from emu.hw.breakpoints import decode_place
+from emu.hw.firmware import State
+from emu.hw.memory import CLUSTER_BASE, CLUSTER_STRIDE
+from emu.hw.status import FirmwareFault, require
+from emu.hw.status import FirmwareStatus as S
+from emu.sequencer.control import (
+    ApplicationHeader,
+    ContextSwitchStatus,
+    Opcode,
+    Request,
+    application_header_size,
+    decode_request,
+    encode_response,
+)
+from emu.sequencer.program import ContextType
+
+if TYPE_CHECKING:
+    from emu.hw.device import Device
+
+Parameters = tuple[bytes, ...]
+
+UNKNOWN_OPCODE = 0xFFFFFFFF
+MAX_APPLICATIONS = {"4.23": 32, "5.2": 26}
+MAX_DOWNLOAD_SIZE = 1439
+PERFORMANCE_MONITOR = bytes(24)  # pd_info: process-monitor counts and temperatures of one board (silicon-facts.md a)
+TEMPERATURE_C = 35.7  # the measured board's (silicon-facts.md a)
+TEMPERATURE_SAMPLES = 1
+_BREAKPOINT_SET, _BREAKPOINT_CONTINUE, _BREAKPOINT_CLEAR = range(3)
+
+
+class Controls:
+    """Serves requests for one device."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._seen: set[str] = set()
+        self._partial: list[bytes] = []
+        self._partial_type = -1
+        self._table: dict[int, Callable[[Parameters], Parameters]] = {
+            Opcode.IDENTIFY: self._identify,
+            Opcode.WRITE_MEMORY: self._write_memory,
+            Opcode.READ_MEMORY: self._read_memory,
+            Opcode.RESET: self._reset,
+            Opcode.CONTEXT_SWITCH_SET_NETWORK_GROUP_HEADER: self._set_network_group_header,
+            Opcode.CONTEXT_SWITCH_SET_CONTEXT_INFO: self._set_context_info,
+            Opcode.DOWNLOAD_CONTEXT_ACTION_LIST: self._download_context_action_list,
+            Opcode.CHANGE_CONTEXT_SWITCH_STATUS: self._change_context_switch_status,
+            Opcode.CORE_IDENTIFY: self._core_identify,
+            Opcode.GET_CHIP_TEMPERATURE: self._get_chip_temperature,
+            Opcode.GET_DEVICE_INFORMATION: self._get_device_information,
+            Opcode.CONFIG_CONTEXT_SWITCH_BREAKPOINT: self._config_breakpoint,
+            Opcode.GET_CONTEXT_SWITCH_BREAKPOINT_STATUS: self._breakpoint_status,
+            Opcode.GET_CONTEXT_SWITCH_MAIN_HEADER: self._main_header,
+            Opcode.CONFIG_CONTEXT_SWITCH_TIMESTAMP: self._config_timestamp,
+            Opcode.CONTEXT_SWITCH_CLEAR_CONFIGURED_APPS: self._clear_configured_apps,
+            Opcode.GET_HW_CONSTS: self._get_hw_consts,
+            Opcode.SIGNAL_DRIVER_DOWN: self._signal_driver_down,
+            Opcode.CONTEXT_SWITCH_SIGNAL_CACHE_UPDATED: self._signal_cache_updated,
+            Opcode.CHANGE_HW_INFER_STATUS: self._change_hw_infer_status,
+        }
+
+    def serve(self, data: bytes) -> tuple[bytes, str, str]:
+        """(reply, name of the opcode, status text). Simulated time advances by the message's cost."""
+        try:
+            request = decode_request(data)
+        except HailoError:
+            reply = encode_response(
+                UNKNOWN_OPCODE,
+                (),
+                S.CONTROL_PROTOCOL_STATUS_PARSE_COMMAND_FAILED,
+                S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER,
+            )
+            return reply, "?", S.CONTROL_PROTOCOL_STATUS_PARSE_COMMAND_FAILED.name
+        name = _name(request)
+        self._spend(name, len(data))
+        handler = self._table.get(request.opcode)
+        try:
+            if handler is None:
+                raise FirmwareFault(S.CONTROL_PROTOCOL_STATUS_UNSUPPORTED_OPCODE, name)
+            parameters = handler(request.parameters)
+        except FirmwareFault as fault:
+            minor = fault.status if fault.status is S.RESTRICTED_MEMORY_ACCESS else 0
+            self.device.statuses[fault.status] = self.device.statuses.get(fault.status, 0) + 1
+            self.last_fault = fault
+            reply = encode_response(request.opcode, (), fault.status, minor, request.sequence)
+            return reply, name, f"{fault.status.name}(0x{fault.status:08X}): {fault.message}"
+        return encode_response(request.opcode, parameters, sequence=request.sequence), name, "OK"
+
+    last_fault: FirmwareFault | None = None
+
+    def _spend(self, name: str, size: int) -> None:
+        short = name.removeprefix("CONTEXT_SWITCH_")
+        clock = self.device.clock
+        cost = self.device.profile.control_cost(short, size, first=name not in self._seen)
+        self._seen.add(name)
+        clock.run_to(clock.time + round(cost))
+
+    # -- identity
+
+    def _identify(self, parameters: Parameters) -> Parameters:
+        identity = self.device.profile.identity
+        major, minor, revision = identity.firmware_version
+        return (
+            _be32(identity.protocol_version),
+            struct.pack("<3I", major, minor, revision | identity.app_firmware_flags),
+            _be32(identity.logger_version),
+            identity.board_name.encode().ljust(32, b"\0"),
+            _be32(identity.device_architecture),
+            bytes(16),  # serial, part number and product name: all zero on the measured board
+            bytes(16),
+            bytes(42),
+        )
+
+    def _core_identify(self, parameters: Parameters) -> Parameters:
+        identity = self.device.profile.identity
+        major, minor, revision = identity.firmware_version
+        return (struct.pack("<3I", major, minor, revision | identity.core_firmware_flags),)
+
+    def _get_device_information(self, parameters: Parameters) -> Parameters:
+        profile = self.device.profile
+        identity = profile.identity
+        layout = sum(1 << cluster for cluster in self.device.clusters.enabled)
+        return (
+            _be32(round(profile.nn_hz)),
+            _be32(identity.supported_features) + bytes(4),
+            _be32(identity.boot_source),
+            bytes([identity.lcs]),
+            bytes(32),  # soc_id, eth_mac and fuse_info are a unit's own
+            bytes(6),
+            bytes(12),
+            PERFORMANCE_MONITOR,
+            _be32(layout),
+        )
+
+    def _get_hw_consts(self, parameters: Parameters) -> Parameters:
+        consts = self.device.profile.identity.hw_consts
+        fixed = (
+            consts.fifo_word_granularity,
+            consts.max_periph_buffers_per_frame,
+            consts.max_periph_bytes_per_buffer,
+            consts.max_acceptable_bytes_per_buffer,
+            consts.outbound_data_stream_size,
+        )
+        if self.device.runtime == "4.23":
+            optimize, credit = consts.should_optimize_credits, consts.default_initial_credit_size
+            return (struct.pack("<IHHHIBI", *fixed, optimize, credit),)
+        return (struct.pack("<IHHHII", *fixed, consts.default_initial_credit_size),)
+
+    def _get_chip_temperature(self, parameters: Parameters) -> Parameters:
+        return (struct.pack("<ffH", TEMPERATURE_C, TEMPERATURE_C, TEMPERATURE_SAMPLES),)
+
+    # -- memory
+
+    def _read_memory(self, parameters: Parameters) -> Parameters:
+        address, length = (_word(parameters, index) for index in (0, 1))
+        self._check_memory(address, length)
+        words = (self.device.memory.read_word(address + at) for at in range(0, length, 4))
+        return (b"".join(word.to_bytes(4, "little") for word in words)[:length],)
+
+    def _write_memory(self, parameters: Parameters) -> Parameters:
+        address, data = _word(parameters, 0), _parameter(parameters, 1)
+        self._check_memory(address, len(data))
+        require(
+            not (address - CLUSTER_BASE) & (CLUSTER_STRIDE >> 1),
+            S.CONTROL_PROTOCOL_STATUS_ACCESS_RESTRICTED_MEMORY_AREA,
+            f"0x{address:08X} is configuration memory",
+        )
+        for at in range(0, len(data), 4):
+            self.device.memory.write_word(address + at, int.from_bytes(data[at : at + 4], "little"))
+        return ()
+
+    def _check_memory(self, address: int, length: int) -> None:
+        end = CLUSTER_BASE + self.device.profile.clusters * CLUSTER_STRIDE
+        require(
+            CLUSTER_BASE <= address and address + length <= end and address % 4 == 0,
+            S.RESTRICTED_MEMORY_ACCESS,
+            f"{length} bytes at 0x{address:08X} lie outside the accessible memory",
+        )
+
+    # -- context switch
+
+    def _set_network_group_header(self, parameters: Parameters) -> Parameters:
+        device = self.device
+        data = _parameter(parameters, 0)
+        require(
+            len(data) == application_header_size(device.runtime),
+            S.CONTROL_PROTOCOL_STATUS_INVALID_CONTEXT_SWITCH_APP_HEADER_LENGTH,
+            f"an application header of {len(data)} bytes, expected {application_header_size(device.runtime)}",
+        )
+        self._check_inactive()
+        header = ApplicationHeader.decode(data, device.runtime)
+        limit = MAX_APPLICATIONS[device.runtime]
+        require(
+            len(device.applications) < limit,
+            S.CONTEXT_SWITCH_STATUS_INVALID_APPLICATION_INDEX,
+            f"more than {limit} applications",
+        )
+        require(
+            1 <= header.dynamic_contexts_count <= MAX_CONTEXTS - FIRST_DYNAMIC,
+            S.CONTEXT_SWITCH_STATUS_INVALID_DYNAMIC_CONTEXT_COUNT,
+            f"{header.dynamic_contexts_count} dynamic contexts",
+        )
+        require(
+            header.batch_size > 0, S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE, f"batch size {header.batch_size}"
+        )
+        application = Application(len(device.applications), header, data)
+        device.applications.append(application)
+        if header.external_action_list_address:
+            self._load_external(application)
+        return ()
+
+    def _load_external(self, application: Application) -> None:
+        address = application.header.external_action_list_address
+        for kind, data in self.device.host_memory.action_lists_from(address):
+            if application.complete:
+                break
+            self._store_context(application, kind, data)
+        require(
+            application.complete,
+            S.CONTEXT_SWITCH_STATUS_INVALID_EXTERNAL_ACTION_LIST_ADDRESS,
+            f"{len(application.contexts)} of {application.expected_contexts} contexts found at 0x{address:X}",
+        )
+
+    def _set_context_info(self, parameters: Parameters) -> Parameters:
+        device = self.device
+        is_first, is_last, kind = (_parameter(parameters, index)[:1] for index in range(3))
+        data = _parameter(parameters, 3)
+        self._check_inactive()
+        require(
+            bool(device.applications),
+            S.CONTEXT_SWITCH_STATUS_CONTEXT_CONTROL_BEFORE_MAIN_HEADER_CONTROL,
+            "a context before any network-group header",
+        )
+        if is_first != b"\0":
+            self._partial, self._partial_type = [], kind[0] if kind else -1
+        self._partial.append(data)
+        application = device.applications[-1]
+        if is_first != b"\0":
+            self._check_context_type(application, self._partial_type)
+        if is_last != b"\0":
+            whole, self._partial = b"".join(self._partial), []
+            self._store_context(application, self._partial_type, whole)
+        return ()
+
+    def _check_context_type(self, application: Application, kind: int) -> None:
+        require(
+            kind in CONTEXT_TYPES, S.CONTEXT_SWITCH_STATUS_INVALID_CONTEXT_TYPE, f"context type {kind}"
+        )
+        require(
+            not application.complete,
+            S.CONTEXT_SWITCH_STATUS_CONTEXT_INFO_RECEIVED_TOO_MANY_CONTEXTS,
+            f"more than {application.expected_contexts} contexts",
+        )
+        expected = application.next_type()
+        require(
+            kind == expected,
+            S.CONTEXT_SWITCH_STATUS_UNEXPECTED_CONTEXT_ORDER,
+            f"a {ContextType(kind).name.lower()} context where {expected.name.lower()} has to come",
+        )
+
+    def _store_context(self, application: Application, kind: int, data: bytes) -> None:
+        self._check_context_type(application, kind)
+        context = Context(ContextType(kind), application.next_index(), data)
+        context.parse(self.device.runtime, self.device.profile.config_style)
+        application.contexts.append(context)
+
+    def _check_inactive(self) -> None:
+        require(
+            self.device.firmware.state in (State.RESET, State.FAILED, State.STOPPED),
+            S.CONTEXT_SWITCH_STATUS_CANT_CONFIGURE_HEF_WHILE_ACTIVATED,
+            "an application is active",
+        )
+
+    def _change_context_switch_status(self, parameters: Parameters) -> Parameters:
+        device = self.device
+        status, index = (_parameter(parameters, at)[:1] for at in (0, 1))
+        dynamic_batch, batch_count = (
+            int.from_bytes(_parameter(parameters, at)[:2], "little") for at in (2, 3)
+        )
+        if status == bytes([ContextSwitchStatus.RESET]):
+            if device.firmware.state is not State.RESET:
+                device.clock.run_to(device.clock.time + round(device.profile.deactivate_ns))
+            device.firmware.reset()
+            return ()
+        require(
+            status == bytes([ContextSwitchStatus.ENABLED]),
+            S.CONTEXT_SWITCH_STATUS_INVALID_STATE_MACHINE_STATUS,
+            f"state machine status {status.hex()}",
+        )
+        require(
+            bool(index) and index[0] < len(device.applications),
+            S.CONTEXT_SWITCH_STATUS_INVALID_APPLICATION_INDEX,
+            f"application {index.hex()} of {len(device.applications)}",
+        )
+        application = device.applications[index[0]]
+        require(
+            application.complete,
+            S.CONTEXT_SWITCH_STATUS_INVALID_DYNAMIC_CONTEXT_COUNT,
+            f"{len(application.contexts)} of {application.expected_contexts} contexts were sent",
+        )
+        require(
+            dynamic_batch <= application.header.batch_size,
+            S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE,
+            f"dynamic batch {dynamic_batch} exceeds the configured {application.header.batch_size}",
+        )
+        self._enable(application, dynamic_batch, batch_count)
+        return ()
+
+    def _enable(self, application: Application, dynamic_batch: int, batch_count: int) -> None:
+        # the reply comes once the activation context has run, the rest goes on behind it (silicon-facts.md b)
+        firmware, device = self.device.firmware, self.device
+        firmware.enable(application, dynamic_batch, batch_count)
+        device.clock.run_until(lambda: firmware.state is not State.ACTIVATING)
+        if firmware.state is State.FAILED and firmware.error is not None:
+            raise FirmwareFault(firmware.error.status, firmware.error.message)
+
+    def _download_context_action_list(self, parameters: Parameters) -> Parameters:
+        group = int.from_bytes(_parameter(parameters, 0)[:4], "big")
+        kind = _parameter(parameters, 1)[0]
+        index = int.from_bytes(_parameter(parameters, 2)[:2], "little")  # not swapped (firmware-actions.md 5.4)
+        offset = int.from_bytes(_parameter(parameters, 3)[:2], "big")
+        device = self.device
+        require(
+            group < len(device.applications),
+            S.CONTEXT_SWITCH_STATUS_INVALID_APPLICATION_INDEX,
+            f"application {group} of {len(device.applications)}",
+        )
+        require(kind in CONTEXT_TYPES, S.CONTEXT_SWITCH_STATUS_INVALID_CONTEXT_TYPE, f"context type {kind}")
+        application = device.applications[group]
+        contexts = [one for one in application.contexts if one.type == kind]
+        require(
+            index < len(contexts),
+            S.CONTEXT_SWITCH_STATUS_DOWNLOAD_ACTION_LIST_INVALID_CONTEXT_INDEX,
+            f"context {index} of {len(contexts)}",
+        )
+        data = contexts[index].stamped()
+        part = data[offset : offset + MAX_DOWNLOAD_SIZE]
+        position = CONTEXT_ORDER.index(contexts[index].type) if kind != ContextType.DYNAMIC else FIRST_DYNAMIC + index
+        return (
+            _be32(ACTION_LIST_BASE + position * ACTION_LIST_STRIDE),
+            bytes([offset + len(part) >= len(data)]),
+            _be32(device.firmware.batch_index),
+            _be32(0),
+            part,
+        )
+
+    def _main_header(self, parameters: Parameters) -> Parameters:
+        runtime = self.device.runtime
+        headers = b"".join(application.header_bytes for application in self.device.applications)
+        size = application_header_size(runtime) * MAX_APPLICATIONS[runtime]
+        return (bytes([len(self.device.applications)]) + headers.ljust(size, b"\0"),)
+
+    def _config_timestamp(self, parameters: Parameters) -> Parameters:
+        self.device.timestamps = _parameter(parameters, 1)[:1] != b"\0"
+        return ()
+
+    def _clear_configured_apps(self, parameters: Parameters) -> Parameters:
+        self._check_inactive()
+        self.device.firmware.reset()
+        self.device.applications.clear()
+        return ()
+
+    def _config_breakpoint(self, parameters: Parameters) -> Parameters:
+        breakpoints = self.device.breakpoints
+        number = int.from_bytes(_parameter(parameters, 0)[:4], "little")
+        control = _parameter(parameters, 1)[0]
+        if control == _BREAKPOINT_SET:
+            place = decode_place(_parameter(parameters, 2), self.device.runtime)
+            if place is None:
+                raise FirmwareFault(S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER, "breakpoint data size")
+            breakpoints.places[number] = place
+        elif control == _BREAKPOINT_CONTINUE:
+            breakpoints.proceed(number)
+        elif control == _BREAKPOINT_CLEAR:
+            breakpoints.clear(number)
+        else:
+            raise FirmwareFault(S.CONTROL_PROTOCOL_STATUS_PARSE_COMMAND_FAILED, f"breakpoint control {control}")
+        self.device.core.changed.notify()
+        return ()
+
+    def _breakpoint_status(self, parameters: Parameters) -> Parameters:
+        number = int.from_bytes(_parameter(parameters, 0)[:4], "little")
+        return (bytes([self.device.breakpoints.status(number)]),)
+
+    def _signal_cache_updated(self, parameters: Parameters) -> Parameters:
+        self.device.cache_signals += 1
+        self.device.core.changed.notify()
+        return ()
+
+    def _change_hw_infer_status(self, parameters: Parameters) -> Parameters:
+        channels = parameters[4] if len(parameters) > 4 else b""
+        require(
+            any(channels), S.CONTROL_PROTOCOL_STATUS_INVALID_CHANNELS_INFO_LENGTH, "no channels are named"
+        )
+        raise FirmwareFault(S.CONTROL_PROTOCOL_STATUS_UNSUPPORTED_OPCODE, "hw-infer is not modelled")
+
+    # -- others
+
+    def _reset(self, parameters: Parameters) -> Parameters:
+        self.device.soft_reset()
+        return ()
+
+    def _signal_driver_down(self, parameters: Parameters) -> Parameters:
+        self.device.firmware.reset()
+        return ()
+
+
+CONTEXT_TYPES = frozenset(int(kind) for kind in ContextType)
+ACTION_LIST_BASE = 0x000A0000  # where the lists lie in the core's memory is not public; any non-zero base will do
+ACTION_LIST_STRIDE = 0x1000
+
+
+def _name(request: Request) -> str:
+    try:
+        return Opcode(request.opcode).name
+    except ValueError:
+        return f"opcode {request.opcode}"
+
+
+def _parameter(parameters: Parameters, index: int) -> bytes:
+    require(
+        index < len(parameters) and (bool(parameters[index]) or index > 2),
+        S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER,
+        f"parameter {index} is missing",
+    )
+    return parameters[index]
+
+
+def _word(parameters: Parameters, index: int) -> int:
+    return int.from_bytes(_parameter(parameters, index)[:4], "big")
+
+
+def _be32(value: int) -> bytes:
+    return value.to_bytes(4, "big")

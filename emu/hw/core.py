@@ -1,0 +1,452 @@
+"""The NN core as frames see it: what flows in through the active inputs comes out of the active outputs.
+
+A `FramePass` carries the frames of one network through one context. It exists from the moment the context's list has
+nothing more to configure before it waits for data (or ends); its instants come from the timing model, counted from the
+action that granted the input. A frame costs two discrete events: one to take the input, one to deliver all outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import simpy
+
+from emu.hw.clock import Clock, Signal
+from emu.hw.cluster import Clusters
+from emu.hw.nms import NmsUnits
+from emu.hw.payload import Content, digest, essence, synthetic
+from emu.hw.tasks import BurstCreditsTask, DdrBufferingTask
+from emu.hw.timing import Flow
+from emu.hw.vdma import Channel, Edge, EdgeKind, HostBufferType, Vdma
+from emu.sequencer.program import Direction
+from emu.trace.events import Event, Kind, Tracer
+
+# frames that are always played one by one at the end of a jump, so that everything in flight is real again
+JUMP_TAIL = 16
+JUMP_HEAD = 8
+
+
+class HostPort(Protocol):
+    """The host side of the boundary channels, as the core needs it."""
+
+    def input_content(self, channel: Channel, frame: int) -> Content | None:
+        """Frame `frame` (from 0, counted since the channel was opened) that the host queued."""
+
+    def input_done(self, channel: Channel, frames: int, ns: int) -> None:
+        """`frames` more input buffers were consumed, the last at `ns` (H2D interrupt)."""
+
+    def output_done(self, channel: Channel, frame: int, content: Content | None, ns: int) -> None:
+        """One more output frame is in host memory (D2H interrupt)."""
+
+    def free_frames(self, inputs: list[Edge], outputs: list[Edge]) -> int:
+        """How many further frames the host will keep feeding and collecting without ever being late."""
+
+    def skip(self, inputs: list[Edge], outputs: list[Edge], frames: int, interval_ns: float, last_ns: int) -> None:
+        """`frames` frames passed in one step, `interval_ns` apart, the last output at `last_ns`."""
+
+
+@dataclass(slots=True)
+class OpenedInput:
+    """What OPEN_BOUNDARY_INPUT_CHANNEL registered for the burst-credits task."""
+
+    stream: int
+    network: int
+    periph_bytes_per_buffer: int
+    frame_periph_size: int
+
+
+@dataclass(eq=False, slots=True)
+class FramePass:
+    """Frames of one network through one context; `limit` None: until the application is stopped."""
+
+    core: Core
+    context: str
+    network: int | None
+    inputs: list[Edge]
+    outputs: list[Edge]
+    flow: Flow
+    origin: float
+    gate: int
+    batch: int
+    limit: int | None
+    first_frame: int
+    launched: int = 0
+    completed: int = 0
+    blocked: str = ""
+    rebased: int = 0
+    cancelled: bool = False
+
+    @property
+    def all_launched(self) -> bool:
+        return self.launched >= (self.batch if self.limit is None else self.limit)
+
+    @property
+    def finished(self) -> bool:
+        return self.limit is not None and self.completed >= self.limit
+
+    def instant(self, ns: float) -> int:
+        """A time of the flow on the clock: never before the context opened its gate."""
+        return max(self.gate, round(self.origin + ns))
+
+    def run(self) -> Generator[simpy.Event, None, None]:
+        """The process: take one frame after the other as soon as nothing blocks it."""
+        core = self.core
+        clock = core.clock
+        if self.gate > clock.time:
+            yield clock.timeout(self.gate - clock.time)
+        while self.limit is None or self.launched < self.limit:
+            waited = False
+            while not self.cancelled and (reason := core.blocked(self)):
+                self.blocked, waited = reason, True
+                yield core.changed.wait()
+            if self.cancelled:
+                return
+            self.blocked = ""
+            frame = self.launched
+            if waited:
+                self._rebase(frame)
+            taken = self.instant(self.flow.input_done_ns(frame))
+            contents = core.claim(self)
+            self.launched += 1
+            if self.all_launched:
+                core.changed.notify()
+            if taken > clock.time:
+                yield clock.timeout(taken - clock.time)
+                if self.cancelled:
+                    return
+            core.take(self, frame, contents)
+            skipped = core.jump(self)
+            if skipped:
+                until = self.instant(self.flow.input_done_ns(self.launched - 1))
+                if until > clock.time:
+                    yield clock.timeout(until - clock.time)
+                    if self.cancelled:
+                        return
+
+    def _rebase(self, frame: int) -> None:
+        """The pipeline ran dry: this frame enters an idle core now."""
+        origin = self.core.clock.time - frame * self.flow.interval_ns
+        if origin > self.origin:
+            self.origin = origin
+            self.rebased = frame
+
+
+@dataclass(eq=False)
+class Core:
+    """The active edge layers and the passes over them. `changed` wakes whoever waits for anything here."""
+
+    clock: Clock
+    vdma: Vdma
+    clusters: Clusters
+    nms: NmsUnits
+    burst: BurstCreditsTask
+    ddr: DdrBufferingTask
+    content_hash: Callable[[], int]
+    seed: int = 0
+    host: HostPort | None = None
+    tracer: Tracer | None = None
+    stream_names: dict[int, str] = field(default_factory=dict)
+    opened: dict[int, OpenedInput] = field(default_factory=dict)
+    edges: dict[tuple[Direction, int], Edge] = field(default_factory=dict)
+    passes: list[FramePass] = field(default_factory=list)
+    jumps: int = 0
+    may_jump: bool = True
+    application: int = -1
+
+    def __post_init__(self) -> None:
+        self.changed = Signal(self.clock)
+
+    # -- edges
+
+    def edge_of_channel(self, packed: int) -> Edge | None:
+        for edge in self.edges.values():
+            if edge.channel.packed == packed:
+                return edge
+        return None
+
+    def participants(self) -> list[Edge]:
+        """Active edges that are not routed to a dummy stream."""
+        return [edge for edge in self.edges.values() if not edge.channel.dummy]
+
+    def close_internal_edges(self) -> None:
+        """Close what a context left open: its inter-context, DDR and cache channels."""
+        for key, edge in list(self.edges.items()):
+            if edge.kind is not EdgeKind.BOUNDARY:
+                edge.channel.close()
+                del self.edges[key]
+
+    # -- passes
+
+    def open(
+        self,
+        context: str,
+        flow: Flow,
+        origin: int,
+        gate: int,
+        batch: int,
+        limit: int | None,
+        first_frame: int,
+    ) -> None:
+        """Let the granted inputs flow, one pass per network."""
+        edges = self.participants()
+        networks = sorted({e.network for e in edges if e.direction is Direction.H2D and e.fetched})
+        for network in networks or [0]:
+            # an edge of a network that has no input of its own goes with the first one
+            mine = [
+                e for e in edges if e.network == network or (e.network not in networks and network == networks[0])
+            ] if networks else edges
+            one = FramePass(
+                core=self,
+                context=context,
+                network=network if len(networks) > 1 else None,
+                inputs=[e for e in mine if e.direction is Direction.H2D],
+                outputs=[e for e in mine if e.direction is Direction.D2H],
+                flow=flow,
+                origin=origin,
+                gate=gate,
+                batch=batch,
+                limit=limit,
+                first_frame=first_frame,
+            )
+            for edge in mine:
+                edge.done = 0
+            self.passes.append(one)
+            self.clock.process(one.run())
+        self.changed.notify()
+
+    def abort(self) -> None:
+        """Stop all passes (reset, batch switch); frames in flight are lost, claimed buffers go back to the host."""
+        for one in self.passes:
+            one.cancelled = True
+            for edge in one.inputs + one.outputs:
+                if edge.kind is EdgeKind.BOUNDARY:
+                    edge.channel.claimed = edge.channel.processed
+        self.passes.clear()
+        self.changed.notify()
+
+    @property
+    def idle(self) -> bool:
+        return all(one.finished for one in self.passes)
+
+    @property
+    def batch_passed(self) -> bool:
+        """Whether every pass has let its batch through."""
+        return all(one.completed >= one.batch for one in self.passes)
+
+    def pass_of_edge(self, edge: Edge) -> FramePass | None:
+        for one in self.passes:
+            if edge in one.inputs or edge in one.outputs:
+                return one
+        return None
+
+    # -- one frame
+
+    def blocked(self, one: FramePass) -> str:
+        """Why the next frame cannot enter; empty if it can."""
+        for edge in one.inputs:
+            reason = self._input_blocked(edge)
+            if reason:
+                return f"{edge.describe()}: {reason}"
+        for edge in one.outputs:
+            reason = self._output_blocked(edge)
+            if reason:
+                return f"{edge.describe()}: {reason}"
+        return ""
+
+    def _input_blocked(self, edge: Edge) -> str:
+        channel = edge.channel
+        if channel.stalled:
+            return "the channel is stalled"
+        if channel.mapped_stream is not None and channel.mapped_stream != edge.stream:
+            return f"its channel is mapped to stream {channel.mapped_stream}"
+        if edge.kind is EdgeKind.DDR:
+            return self._ddr_blocked(edge)
+        if not edge.fetched:
+            return "no FETCH_DATA_FROM_VDMA_CHANNEL granted it credits"
+        if edge.kind is not EdgeKind.BOUNDARY:
+            return ""
+        if not channel.host_opened:
+            return "its host side was never opened"
+        if channel.paused:
+            return "the channel is paused"
+        job = self.burst.jobs.get(channel.packed)
+        if job is None or not self.burst.running:
+            return "the burst-credits task gives it no credits (not started)"
+        opened = self.opened.get(channel.packed)
+        if opened is not None and opened.frame_periph_size != job.frame_periph_size:
+            return (
+                f"FETCH_DATA grants {job.frame_periph_size} bytes a frame, "
+                f"OPEN_BOUNDARY_INPUT_CHANNEL announced {opened.frame_periph_size}"
+            )
+        if channel.available - channel.claimed < edge.descriptors_per_frame:
+            return f"the host has queued no further frame ({channel.counters()})"
+        return ""
+
+    def _output_blocked(self, edge: Edge) -> str:
+        channel = edge.channel
+        if channel.stalled:
+            return "the channel is stalled"
+        if channel.mapped_stream is not None and channel.mapped_stream != edge.stream:
+            return f"its channel is mapped to stream {channel.mapped_stream}"
+        if edge.kind is EdgeKind.DDR:
+            return self._ddr_blocked(edge)
+        if edge.kind is not EdgeKind.BOUNDARY:
+            return ""
+        if not channel.host_opened:
+            return "its host side was never opened"
+        # one frame of an NMS output is many transfers, which the host queues one by one
+        if channel.available - channel.claimed < edge.buffer.descriptors_per_transfer:
+            return f"the host has queued no buffer ({channel.counters()})"
+        return ""
+
+    def _ddr_blocked(self, edge: Edge) -> str:
+        if edge.buffer.buffer_type == HostBufferType.CCB:
+            return ""  # the pair is linked in hardware (vdma.md 3.3)
+        pairs = self.ddr.pairs.values()
+        packed = edge.channel.packed
+        if not any(packed in (pair.h2d, pair.d2h) for pair in pairs):
+            return "no ADD_DDR_PAIR_INFO names its channel"
+        if not self.ddr.running:
+            return "the DDR-buffering task is not running"
+        return ""
+
+    def claim(self, one: FramePass) -> list[bytes]:
+        """Reserve the descriptors of the next frame; returns the digests of its inputs."""
+        contents: list[bytes] = []
+        for edge in one.inputs:
+            channel = edge.channel
+            per_frame = edge.descriptors_per_frame
+            if edge.kind is EdgeKind.BOUNDARY:
+                number = channel.claimed // per_frame
+                channel.claimed += per_frame
+                if self.host is not None:
+                    contents.append(digest(self.host.input_content(channel, number)))
+            elif edge.kind is not EdgeKind.DDR:
+                contents.append(digest(self._internal_content(edge, one.launched)))
+        for edge in one.outputs:
+            if edge.kind is EdgeKind.BOUNDARY:
+                edge.channel.claimed += edge.descriptors_per_frame * self._transfers(edge)
+        return contents
+
+    def take(self, one: FramePass, frame: int, contents: list[bytes]) -> None:
+        """The input of a frame has been fetched; schedule its outputs."""
+        now = self.clock.time
+        for edge in one.inputs:
+            self._count(edge, 1)
+            if edge.kind is EdgeKind.BOUNDARY and self.host is not None:
+                self.host.input_done(edge.channel, 1, now)
+        if self.tracer is not None:
+            for edge in one.inputs:
+                self._trace(one, edge, frame, now)
+        common = essence(contents, self.content_hash())
+        done = one.instant(one.flow.output_done_ns(frame))
+        self.clock.at(done, lambda: self._deliver(one, frame, common))
+
+    def _deliver(self, one: FramePass, frame: int, common: bytes) -> None:
+        if one.cancelled:
+            return
+        now = self.clock.time
+        number = one.first_frame + frame
+        for edge in one.outputs:
+            name = self.stream_names.get(edge.channel.packed)
+            if edge.kind is not EdgeKind.BOUNDARY or name is None:
+                name = f"{one.context} stream {edge.stream}"
+            content = synthetic(name, self.seed, number, common, edge.frame_bytes * self._transfers(edge))
+            self._count(edge, 1)
+            if edge.kind is EdgeKind.BOUNDARY:
+                if self.host is not None:
+                    self.host.output_done(edge.channel, number, content, now)
+            else:
+                self._write_internal(edge, frame, content)
+        if self.tracer is not None:
+            for edge in one.outputs:
+                self._trace(one, edge, frame, now)
+        one.completed += 1
+        self.ddr.count_frames(1)
+        self.nms.count_frames(one.network, 1)
+        self.clusters.count_frames(one.network, 1)
+        if one.finished:
+            self._finish(one)
+        elif one.completed % one.batch == 0:
+            self.changed.notify()
+
+    def _finish(self, one: FramePass) -> None:
+        """All frames of a batch passed: the tasks that served it go idle (firmware-actions.md 8)."""
+        if all(other.finished for other in self.passes):
+            self.burst.finish()
+            self.ddr.reset()
+        self.changed.notify()
+
+    def jump(self, one: FramePass) -> int:
+        """Advance many frames of a steady, endless flow in one step; returns how many."""
+        if (
+            not self.may_jump
+            or self.tracer is not None
+            or self.host is None
+            or one.limit is not None
+            or len(self.passes) > 1
+            or one.launched < one.rebased + one.batch + JUMP_HEAD
+        ):
+            return 0
+        frames = self.host.free_frames(one.inputs, one.outputs) - JUMP_TAIL
+        if frames <= 0:
+            return 0
+        for edge in one.inputs + one.outputs:
+            self._count(edge, frames)
+            if edge.kind is EdgeKind.BOUNDARY:
+                step = frames * edge.descriptors_per_frame * self._transfers(edge)
+                edge.channel.available += step
+                edge.channel.claimed += step
+        one.launched += frames
+        one.completed += frames
+        self.ddr.count_frames(frames)
+        self.nms.count_frames(one.network, frames)
+        self.clusters.count_frames(one.network, frames)
+        last = one.instant(one.flow.output_done_ns(one.launched - 1))
+        self.host.skip(one.inputs, one.outputs, frames, one.flow.interval_ns, last)
+        self.jumps += 1
+        return frames
+
+    def _count(self, edge: Edge, frames: int) -> None:
+        transfers = self._transfers(edge)
+        channel = edge.channel
+        edge.done += frames
+        channel.processed += frames * transfers * edge.descriptors_per_frame
+        channel.transfers += frames * transfers
+        channel.bytes += frames * transfers * edge.frame_bytes
+
+    def _transfers(self, edge: Edge) -> int:
+        return edge.channel.transfers_per_frame if edge.kind is EdgeKind.BOUNDARY else 1
+
+    def _internal_content(self, edge: Edge, frame: int) -> Content | None:
+        found = self.vdma.memory_behind(edge.buffer, frame, edge.descriptors_per_frame)
+        if found is None:
+            return None
+        buffer, offset = found
+        return buffer.content(offset, edge.frame_bytes)
+
+    def _write_internal(self, edge: Edge, frame: int, content: Content) -> None:
+        # a DDR portal is a ring of rows: what remains in it are the rows of the last frame
+        place = 0 if edge.kind is EdgeKind.DDR else frame
+        found = self.vdma.memory_behind(edge.buffer, place, edge.descriptors_per_frame)
+        if found is not None:
+            buffer, offset = found
+            buffer.write(offset, content)
+
+    def _trace(self, one: FramePass, edge: Edge, frame: int, now: int) -> None:
+        assert self.tracer is not None
+        name = self.stream_names.get(edge.channel.packed, "") if edge.kind is EdgeKind.BOUNDARY else ""
+        self.tracer.emit(
+            Event(
+                now,
+                Kind.TRANSFER,
+                self.application,
+                one.context,
+                unit=edge.channel.describe(),
+                cause=f"{edge.kind.value} stream {edge.stream}" + (f" {name}" if name else ""),
+                bytes=edge.frame_bytes * self._transfers(edge),
+                frame=one.first_frame + frame,
+            )
+        )

@@ -1,0 +1,402 @@
+"""The context-switch state machine: it executes the stored contexts of the enabled application.
+
+Straight-line actions cost no discrete event: the firmware carries its own instant `now`, ahead of the event queue,
+and meets the queue only where it waits. Order of contexts (firmware-actions.md 8): activation and preliminary once,
+then the dynamic contexts for each batch. With preliminary_run_asap the preliminary context is itself the first run of
+dynamic context 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import simpy
+
+from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, Application, Context, Step
+from emu.hw.handlers import HANDLERS
+from emu.hw.status import FirmwareFault
+from emu.hw.status import FirmwareStatus as S
+from emu.hw.timing import Flow
+from emu.hw.waits import Wait
+from emu.sequencer.actions import ActionType
+from emu.sequencer.program import ContextType
+from emu.trace.events import Event, Kind
+
+if TYPE_CHECKING:
+    from emu.hw.device import Device
+
+Steps = Generator[simpy.Event, None, None]
+IGNORE_DYNAMIC_BATCH = 0
+
+
+class State(Enum):
+    """What the state machine is doing."""
+
+    RESET = "reset"
+    ACTIVATING = "activating"
+    RUNNING = "running"
+    STOPPED = "stopped"  # batch_count reached
+    FAILED = "failed"
+
+
+class Stop(Exception):
+    """The application is to be left: reset or application change."""
+
+
+class SwitchBatch(Exception):
+    """The batch size of the running application changes."""
+
+
+@dataclass(slots=True)
+class RunTimeError:
+    """What CONTEXT_SWITCH_RUN_TIME_ERROR reports (firmware-actions.md 6)."""
+
+    status: S
+    message: str
+    application: int
+    batch: int
+    context: Context
+    action: int
+    action_name: str
+
+
+class Firmware:
+    """The task of the core CPU. `now` is its own instant in ns, never behind the clock's."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.clock = device.clock
+        self.profile = device.profile
+        self.runtime = device.runtime
+        self.state = State.RESET
+        self.now = 0
+        self.application: Application | None = None
+        self.context: Context | None = None
+        self.step: Step | None = None
+        self.waiting: Wait | None = None
+        self.batch = 1
+        self.batch_count = 0
+        self.batch_index = 0
+        self.frames_done = 0
+        self.error: RunTimeError | None = None
+        self.activated_at = 0
+        self.context_started = 0
+        self.grant_at: int | None = None
+        self.cache_updates = 0
+        self.activated_streams: set[tuple[int, int]] = set()
+        self.batch_switching = False
+        # what a handler wants the trace to say about the action: what it started or moved
+        self.note = ""
+        self.note_bytes = 0
+        self._switch_to: int | None = None
+        self._generation = 0
+        self._costs = {kind: round(self.profile.action_cost(kind.name)) for kind in ActionType}
+
+    # -- what the controls ask for
+
+    def enable(self, application: Application, dynamic_batch: int, batch_count: int) -> None:
+        """CHANGE_CONTEXT_SWITCH_STATUS ENABLED: start, switch application, or switch batch."""
+        batch = dynamic_batch or application.header.batch_size
+        self.now = max(self.now, self.clock.time)
+        if self.state is State.RUNNING and self.application is application:
+            self.batch_count = batch_count
+            if batch != self.batch:
+                self._switch_to = batch
+                self.device.core.changed.notify()
+            return
+        if self.application is not None:
+            self.reset()
+        self.application, self.batch, self.batch_count = application, batch, batch_count
+        self.state, self.error = State.ACTIVATING, None
+        self.batch_index = self.frames_done = 0
+        self._switch_to = None
+        self._generation += 1
+        self.clock.process(self._run(application, self._generation))
+
+    def reset(self) -> None:
+        """CHANGE_CONTEXT_SWITCH_STATUS RESET: leave whatever runs, close all channels."""
+        self._generation += 1
+        device = self.device
+        device.core.abort()
+        device.core.edges.clear()
+        device.core.opened.clear()
+        device.vdma.reset()
+        device.config.channels.clear()
+        device.burst.reset()
+        device.ddr.reset()
+        device.nms.reset()
+        device.clusters.reset()
+        self.application = self.context = self.step = self.waiting = None
+        self.state = State.RESET
+
+    # -- the task
+
+    def _run(self, application: Application, generation: int) -> Steps:
+        try:
+            yield from self._application(application, generation)
+        except Stop:
+            return
+        except FirmwareFault as fault:
+            if generation == self._generation:
+                self._fail(application, fault)
+
+    def _application(self, application: Application, generation: int) -> Steps:
+        self.device.start_application(application)
+        self.now += round(self.profile.enable_ns)
+        yield from self._context(application.context(ContextType.ACTIVATION), generation)
+        yield from self._meet_clock(generation)
+        self.state, self.activated_at = State.RUNNING, self.now
+        self.device.core.changed.notify()
+        while True:
+            try:
+                yield from self._batches(application, generation)
+                return
+            except SwitchBatch:
+                # a regular batch switch: everything is loaded again (firmware-actions.md 8)
+                continue
+
+    def _batches(self, application: Application, generation: int) -> Steps:
+        first = yield from self._preliminary(application, generation)
+        while True:
+            for context in application.dynamic[first:]:
+                yield from self._dynamic(application, context, generation)
+            self.frames_done += self.batch
+            self.batch_index += 1
+            if self.batch_count and self.batch_index >= self.batch_count:
+                self.state = State.STOPPED
+                return
+            first = 0
+
+    def _preliminary(self, application: Application, generation: int) -> Generator[simpy.Event, None, int]:
+        """Run the preliminary context; returns the dynamic context to go on with."""
+        run_asap = bool(application.header.preliminary_run_asap)
+        yield from self._context(application.context(ContextType.PRELIMINARY), generation)
+        if not run_asap:
+            return 0
+        first = application.dynamic[0]
+        first.runs += 1
+        self._open_gate(application.context(ContextType.PRELIMINARY), first)
+        if application.single_context:
+            yield from self._context(first, generation, only=ActionType.APPLICATION_CHANGE_INTERRUPT)
+            return 0
+        yield from self._network_idle(generation)
+        self.device.core.close_internal_edges()
+        return 1
+
+    def _dynamic(self, application: Application, context: Context, generation: int) -> Steps:
+        if not application.single_context or self.batch_index:
+            self.now += round(self.profile.context_switch_ns)
+        context.runs += 1
+        yield from self._context(context, generation)
+        self._open_gate(context, context)
+        if not application.single_context:
+            yield from self._network_idle(generation)
+
+    def _context(
+        self, context: Context, generation: int, only: ActionType | None = None
+    ) -> Steps:
+        """Execute one list (or only its actions of one type)."""
+        device = self.device
+        outer, outer_step, started = self.context, self.step, self.now
+        self.context, self.context_started = context, self.now
+        if not self.batch_switching:
+            self.grant_at = None
+            device.clusters.start_context()
+            device.core.passes = [one for one in device.core.passes if not one.finished]
+        self.activated_streams.clear()
+        if context.type is not ContextType.DYNAMIC:
+            context.runs += 1
+        tracer = device.tracer
+        if tracer is not None:
+            tracer.emit(Event(self.now, Kind.CONTEXT_BEGIN, self._index, context.name))
+        costs, coverage = self._costs, device.coverage
+        for step in context.steps:
+            if only is not None and step.type is not only:
+                continue
+            self.step = step
+            kind = step.type
+            coverage[kind] = coverage.get(kind, 0) + 1
+            if device.breakpoints:
+                yield from self._at_breakpoint(context, step, generation)
+            begun = self.now
+            self.now += costs[kind]
+            wait = HANDLERS[kind](self, step.arguments)
+            woke = ""
+            if wait is not None:
+                woke = yield from self._wait(wait, generation, context)
+            if step.number == context.last_grant:
+                self.grant_at = self.now
+            if device.timestamps:
+                entry = context.entries[step.entry]
+                entry.timestamp, entry.last_executed = device.timestamp(self.now), step.sub
+            if tracer is not None:
+                tracer.emit(
+                    Event(
+                        self.now,
+                        Kind.ACTION,
+                        self._index,
+                        context.name,
+                        step.number,
+                        kind.name,
+                        step.arguments._asdict(),
+                        cause=woke,
+                        woke=self.note,
+                        bytes=self.note_bytes,
+                        duration=self.now - begun,
+                    )
+                )
+                self.note, self.note_bytes = "", 0
+        context.simulated_ns += self.now - started
+        if tracer is not None:
+            tracer.emit(Event(self.now, Kind.CONTEXT_END, self._index, context.name))
+        self.context, self.step = outer, outer_step
+
+    def _wait(self, wait: Wait, generation: int, context: Context) -> Generator[simpy.Event, None, str]:
+        """Wait until satisfied; batch switches are served meanwhile. Returns what woke the action."""
+        device = self.device
+        if wait.data:
+            self._open_gate(context, context if context.type is ContextType.DYNAMIC else self._first_dynamic())
+        ready = wait.ready()
+        if ready is None:
+            yield from self._meet_clock(generation)
+            self.waiting = wait
+            if device.tracer is not None:
+                assert self.step is not None
+                device.tracer.emit(
+                    Event(
+                        self.now,
+                        Kind.WAIT,
+                        self._index,
+                        context.name,
+                        self.step.number,
+                        self.step.type.name,
+                        self.step.arguments._asdict(),
+                        cause=wait.what,
+                    )
+                )
+            while (ready := wait.ready()) is None:
+                if self._switch_to is not None and not self.batch_switching:
+                    yield from self._serve_batch_switch(generation)
+                    continue
+                yield device.core.changed.wait()
+                self._check(generation)
+                self.now = max(self.now, self.clock.time)
+            self.waiting = None
+        self.now = max(self.now, ready)
+        return wait.woke_by
+
+    def _at_breakpoint(self, context: Context, step: Step, generation: int) -> Steps:
+        """Stand before an action that a breakpoint names until the host says CONTINUE or CLEAR."""
+        assert self.application is not None
+        device = self.device
+        index = context.index + FIRST_DYNAMIC
+        if context.type in CONTEXT_ORDER:
+            index = CONTEXT_ORDER.index(context.type)
+        place = (self.application.index, self.batch_index, index, step.number)
+        number = device.breakpoints.find(*place)
+        if number is None:
+            return
+        yield from self._meet_clock(generation)
+        device.breakpoints.reached = number
+        device.report_breakpoint(*place)
+        while device.breakpoints.reached is not None:
+            yield device.core.changed.wait()
+            self._check(generation)
+            self.now = max(self.now, self.clock.time)
+
+    def _network_idle(self, generation: int) -> Steps:
+        """Between two contexts all frames of the first have passed (firmware-actions.md 7, ...NETWORK_IDLE)."""
+        core = self.device.core
+        yield from self._meet_clock(generation)
+        while not core.idle:
+            if self._switch_to is not None and not self.batch_switching:
+                yield from self._serve_batch_switch(generation)
+                continue
+            self.waiting = self.device.network_idle_wait
+            yield core.changed.wait()
+            self._check(generation)
+            self.now = max(self.now, self.clock.time)
+        self.waiting = None
+
+    def _serve_batch_switch(self, generation: int) -> Steps:
+        """ENABLE over ENABLE with another batch: run the batch-switching list, then go on (firmware-actions.md 8)."""
+        application = self.application
+        assert application is not None and self._switch_to is not None
+        self.batch, self._switch_to = self._switch_to, None
+        device = self.device
+        if application.single_context:
+            self.frames_done += max((one.completed for one in device.core.passes), default=0)
+        device.core.abort()
+        device.burst.stop()
+        if not application.header.can_fast_batch_switch:
+            device.core.close_internal_edges()
+            device.burst.reset()
+            device.ddr.reset()
+            raise SwitchBatch
+        waiting, self.batch_switching = self.waiting, True
+        yield from self._context(application.context(ContextType.BATCH_SWITCHING), generation)
+        self.batch_switching, self.waiting = False, waiting
+        self.grant_at = self.now
+        self._open_gate(application.context(ContextType.BATCH_SWITCHING), application.dynamic[0])
+        yield from self._meet_clock(generation)
+
+    def _open_gate(self, context: Context, carrier: Context) -> None:
+        """The granted inputs of the context begin to flow; `carrier` is the dynamic context they belong to."""
+        if self.grant_at is None:
+            return
+        application, device = self.application, self.device
+        assert application is not None
+        granted, self.grant_at = self.grant_at, None
+        endless = application.single_context
+        limit = None if endless and not self.batch_count else self.batch * (self.batch_count if endless else 1)
+        device.core.open(
+            carrier.name,
+            self._flow(application, carrier),
+            max(granted, round(device.bus.idle_at)),
+            self.now,
+            self.batch,
+            limit,
+            self.frames_done,
+        )
+
+    def _flow(self, application: Application, context: Context) -> Flow:
+        return self.device.flow(application, context)
+
+    def _first_dynamic(self) -> Context:
+        assert self.application is not None
+        return self.application.dynamic[0]
+
+    def _meet_clock(self, generation: int) -> Steps:
+        if self.now > self.clock.time:
+            yield self.clock.timeout(self.now - self.clock.time)
+        self._check(generation)
+
+    def _check(self, generation: int) -> None:
+        if generation != self._generation:
+            raise Stop
+
+    @property
+    def tracing(self) -> bool:
+        return self.device.tracer is not None
+
+    @property
+    def _index(self) -> int:
+        return self.application.index if self.application is not None else -1
+
+    def _fail(self, application: Application, fault: FirmwareFault) -> None:
+        assert self.context is not None and self.step is not None
+        self.error = RunTimeError(
+            fault.status,
+            fault.message,
+            application.index,
+            self.batch_index,
+            self.context,
+            self.step.number,
+            self.step.type.name,
+        )
+        self.state = State.FAILED
+        self.device.core.abort()
+        self.device.report_run_time_error(self.error)

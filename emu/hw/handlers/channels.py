@@ -1,0 +1,316 @@
+"""Boundary, inter-context, DDR and cache channels: open, activate, route, pause, validate, close."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from emu.hw.core import OpenedInput
+from emu.hw.handlers.units import check_network
+from emu.hw.status import FirmwareFault, require
+from emu.hw.status import FirmwareStatus as S
+from emu.hw.vdma import Channel, Edge, EdgeKind, HostBufferInfo, StreamRegisters
+from emu.sequencer.program import Direction
+
+if TYPE_CHECKING:
+    from emu.hw.firmware import Firmware
+
+_REGISTERS = StreamRegisters.__dataclass_fields__.keys()
+_BUFFER = HostBufferInfo.__dataclass_fields__.keys()
+MAX_STREAM_INDEX = 63  # the largest shmifo id that a runtime names (hef-compile.md 4.5)
+
+
+def open_boundary_input_channel(fw: Firmware, a: Any) -> None:
+    """Start the host side of a boundary input and register it with the burst-credits task."""
+    check_network(fw, a.network_index)
+    require(a.periph_bytes_per_buffer > 0, S.CONTEXT_SWITCH_STATUS_INVALID_BYTES_PER_BUFFER_VALUE, "0 periph bytes")
+    channel = _open(fw, a, Direction.H2D)
+    fw.device.core.opened[channel.packed] = OpenedInput(
+        a.stream_index, a.network_index, a.periph_bytes_per_buffer, a.frame_periph_size
+    )
+
+
+def open_boundary_output_channel(fw: Firmware, a: Any) -> None:
+    """Start the host side of a boundary output."""
+    _open(fw, a, Direction.D2H)
+
+
+def _open(fw: Firmware, a: Any, direction: Direction) -> Channel:
+    vdma = fw.device.vdma
+    channel = vdma.channel(a.packed_vdma_channel_id, direction)
+    require(
+        not channel.host_opened,
+        S.VDMA_SERVICE_STATUS_CHANNEL_NOT_IDLE,
+        f"{channel.describe()} is already open",
+    )
+    info = _host_buffer(a)
+    vdma.check_buffer(info, circular=True)
+    channel.open(info)
+    fw.device.memory_note("open", channel.packed, (info.desc_page_size, info.total_desc_count, info.bytes_in_pattern))
+    if fw.tracing:
+        fw.note = f"{channel.describe()} open"
+    return channel
+
+
+def activate_boundary_input(fw: Firmware, a: Any) -> None:
+    """Configure the stream of a boundary input."""
+    opened = fw.device.core.opened.get(a.packed_vdma_channel_id)
+    edge = _activate(fw, a, EdgeKind.BOUNDARY, Direction.H2D, opened.network if opened else 0)
+    _check_opened(fw, edge)
+
+
+def activate_boundary_output(fw: Firmware, a: Any) -> None:
+    """Configure the stream of a boundary output."""
+    check_network(fw, a.network_index)
+    edge = _activate(fw, a, EdgeKind.BOUNDARY, Direction.D2H, a.network_index)
+    _check_opened(fw, edge)
+
+
+def activate_inter_context_input(fw: Firmware, a: Any) -> None:
+    """Configure both sides of a channel that reads what an earlier context left in memory."""
+    _activate(fw, a, EdgeKind.INTER_CONTEXT, Direction.H2D, a.network_index)
+
+
+def activate_inter_context_output(fw: Firmware, a: Any) -> None:
+    """Configure both sides of a channel that leaves frames in memory for a later context."""
+    check_network(fw, a.network_index)
+    edge = _activate(fw, a, EdgeKind.INTER_CONTEXT, Direction.D2H, a.network_index)
+    needed = edge.descriptors_per_frame * fw.batch
+    require(
+        needed <= edge.buffer.total_desc_count,
+        S.VDMA_SERVICE_STATUS_INSUFFICIENT_DESCRIPTORS_COUNT,
+        f"{edge.describe()}: {fw.batch} frames need {needed} descriptors, the list has "
+        f"{edge.buffer.total_desc_count}",
+    )
+
+
+def activate_ddr_buffer_input(fw: Firmware, a: Any) -> None:
+    """Configure the consuming side of a DDR portal."""
+    edge = _activate(fw, a, EdgeKind.DDR, Direction.H2D, 0)
+    edge.connected_d2h = a.connected_d2h_packed_vdma_channel_id
+    partner = fw.device.core.edge_of_channel(edge.connected_d2h)
+    require(
+        partner is not None and partner.kind is EdgeKind.DDR,
+        S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
+        f"{edge.describe()}: its producer, channel {edge.connected_d2h}, is not an active DDR output",
+    )
+
+
+def activate_ddr_buffer_output(fw: Firmware, a: Any) -> None:
+    """Configure the producing side of a DDR portal."""
+    edge = _activate(fw, a, EdgeKind.DDR, Direction.D2H, 0)
+    edge.buffered_rows = a.buffered_rows_count
+
+
+def activate_cache_input(fw: Firmware, a: Any) -> None:
+    """Configure a channel that reads entries of a cache."""
+    edge = _activate(fw, a, EdgeKind.CACHE, Direction.H2D, a.network_index)
+    edge.entries = max(1, (a.total_desc_count - 1) // edge.buffer.descriptors_per_transfer)
+
+
+def activate_cache_output(fw: Firmware, a: Any) -> None:
+    """Configure a channel that writes `batch_size` entries of a cache."""
+    check_network(fw, a.network_index)
+    require(a.batch_size > 0, S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE, "a cache output of 0 entries")
+    edge = _activate(fw, a, EdgeKind.CACHE, Direction.D2H, a.network_index)
+    edge.entries = a.batch_size
+
+
+def _activate(fw: Firmware, a: Any, kind: EdgeKind, direction: Direction, network: int) -> Edge:
+    device = fw.device
+    channel = device.vdma.channel(a.packed_vdma_channel_id, direction)
+    registers = StreamRegisters(*(getattr(a, name) for name in _REGISTERS))
+    info = _host_buffer(a)
+    _check_registers(registers, kind, info)
+    device.vdma.check_buffer(info, circular=kind in (EdgeKind.BOUNDARY, EdgeKind.DDR))
+    initial_credit = getattr(a, "initial_credit_size", 0)
+    if direction is Direction.H2D:
+        require(
+            initial_credit > 0,
+            S.VDMA_SERVICE_STATUS_INVALID_INITIAL_CREDIT_SIZE,
+            f"initial credit size 0 on {channel.describe()}",
+        )
+    require(
+        a.stream_index <= MAX_STREAM_INDEX,
+        S.BURST_CREDITS_TASK_STATUS_FAILED_TO_FIND_STREAM_INDEX,
+        f"stream {a.stream_index}",
+    )
+    key = (direction, a.stream_index)
+    require(
+        key not in fw.activated_streams,
+        S.CONTEXT_SWITCH_STATUS_MULTIPLE_EDGE_LAYERS_FOR_SAME_STREAM,
+        f"{direction.name} stream {a.stream_index} is activated twice in one context",
+    )
+    holder = device.core.edge_of_channel(channel.packed)
+    require(
+        holder is None or (holder.direction, holder.stream) not in fw.activated_streams,
+        S.CONTEXT_SWITCH_STATUS_MULTIPLE_STREAMS_USE_THE_SAME_CHANNEL,
+        f"{channel.describe()} already serves stream {holder.stream if holder else 0}",
+    )
+    present = device.core.edges.get(key)
+    require(
+        present is None or present.kind is EdgeKind.BOUNDARY,
+        S.CONTEXT_SWITCH_STATUS_EDGE_LAYER_ALREADY_SET,
+        f"{direction.name} stream {a.stream_index} is still active from an earlier context",
+    )
+    if holder is not None:
+        device.core.edges.pop((holder.direction, holder.stream), None)
+    fw.activated_streams.add(key)
+    if kind is not EdgeKind.BOUNDARY:
+        channel.open(info)
+    channel.mapped_stream = None
+    channel.dummy = False
+    edge = Edge(kind, channel, a.stream_index, network, registers, info, initial_credit)
+    device.core.edges[key] = edge
+    device.memory_note(f"stream {direction.name}", a.stream_index, tuple(a))
+    if fw.tracing:
+        fw.note = edge.describe()
+    return edge
+
+
+def _check_registers(registers: StreamRegisters, kind: EdgeKind, info: HostBufferInfo) -> None:
+    require(
+        registers.core_bytes_per_buffer > 0 and registers.periph_bytes_per_buffer > 0,
+        S.CONTEXT_SWITCH_STATUS_INVALID_BYTES_PER_BUFFER_VALUE,
+        f"{registers.core_bytes_per_buffer} core and {registers.periph_bytes_per_buffer} periph bytes a buffer",
+    )
+    require(
+        registers.core_buffers_per_frame > 0 and registers.periph_buffers_per_frame > 0,
+        S.CONTEXT_SWITCH_STATUS_INVALID_BUFFERS_PER_FRAME_VALUE,
+        f"{registers.core_buffers_per_frame} core and {registers.periph_buffers_per_frame} periph buffers a frame",
+    )
+    if kind in (EdgeKind.BOUNDARY, EdgeKind.INTER_CONTEXT):
+        require(
+            info.bytes_in_pattern > 0, S.VDMA_SERVICE_STATUS_TOO_LARGE_BYTES_IN_PATTERN, "a transfer of 0 bytes"
+        )
+
+
+def _check_opened(fw: Firmware, edge: Edge) -> None:
+    require(
+        edge.channel.host_opened,
+        S.VDMA_SERVICE_STATUS_CANNOT_FETCH_WHILE_ABORTED,
+        f"{edge.describe()}: its channel was never opened",
+    )
+    opened = fw.device.core.opened.get(edge.channel.packed)
+    if edge.direction is Direction.H2D and opened is not None:
+        require(
+            opened.stream == edge.stream,
+            S.BURST_CREDITS_TASK_STATUS_FAILED_TO_FIND_STREAM_INDEX,
+            f"{edge.describe()}: its channel was opened for stream {opened.stream}",
+        )
+
+
+def change_vdma_to_stream_mapping(fw: Firmware, a: Any) -> None:
+    """Route a boundary channel to a stream, or to a dummy so that its data is held back."""
+    channel = fw.device.vdma.channel(a.packed_vdma_channel_id)
+    require(
+        channel.host_opened,
+        S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
+        f"{channel.describe()} is not an open boundary channel",
+    )
+    channel.dummy = bool(a.is_dummy_stream)
+    channel.mapped_stream = None if channel.dummy else a.stream_index
+    fw.device.memory_note("mapping", channel.packed, (a.stream_index, a.is_dummy_stream))
+    fw.device.core.changed.notify()
+    if fw.tracing:
+        fw.note = f"{channel.describe()} -> " + ("nowhere" if channel.dummy else f"stream {a.stream_index}")
+
+
+def pause_vdma_channel(fw: Firmware, a: Any) -> None:
+    """Hold a boundary channel back."""
+    _boundary(fw, a).paused = True
+
+
+def resume_vdma_channel(fw: Firmware, a: Any) -> None:
+    """Let a boundary channel go on."""
+    _boundary(fw, a).paused = False
+    fw.device.core.changed.notify()
+
+
+def _boundary(fw: Firmware, a: Any) -> Channel:
+    direction = _direction(a.edge_layer_direction)
+    channel = fw.device.vdma.channel(a.packed_vdma_channel_id)
+    require(
+        channel.direction is direction,
+        S.CONTEXT_SWITCH_STATUS_PCIE_CHANNEL_INDEX_AND_DIRECTION_MISMATCH,
+        f"{channel.describe()} named as {direction.name}",
+    )
+    require(
+        channel.host_opened,
+        S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
+        f"{channel.describe()} is not open",
+    )
+    if fw.tracing:
+        fw.note = channel.describe()
+    return channel
+
+
+def validate_vdma_channel(fw: Firmware, a: Any) -> None:
+    """Assert that the channel has nothing left: no credits, nothing in a FIFO, no host descriptors if asked."""
+    _check_end_of_context(fw, a)
+
+
+def deactivate_vdma_channel(fw: Firmware, a: Any) -> None:
+    """Close the channel, with the checks of VALIDATE."""
+    edge = _check_end_of_context(fw, a)
+    core = fw.device.core
+    del core.edges[(edge.direction, edge.stream)]
+    fw.activated_streams.discard((edge.direction, edge.stream))
+    if edge.kind is not EdgeKind.BOUNDARY:
+        edge.channel.close()
+    if fw.tracing:
+        fw.note = f"{edge.describe()} closed"
+
+
+def _check_end_of_context(fw: Firmware, a: Any) -> Edge:
+    core = fw.device.core
+    direction = _direction(a.edge_layer_direction)
+    channel = fw.device.vdma.channel(a.packed_vdma_channel_id)
+    require(
+        channel.direction is direction,
+        S.CONTEXT_SWITCH_STATUS_PCIE_CHANNEL_INDEX_AND_DIRECTION_MISMATCH,
+        f"{channel.describe()} named as {direction.name}",
+    )
+    edge = core.edge_of_channel(channel.packed)
+    if edge is None:
+        raise FirmwareFault(S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX, f"{channel.describe()} is not active")
+    require(
+        edge.buffer.buffer_type == a.host_buffer_type,
+        S.CONTEXT_SWITCH_STATUS_INVALID_HOST_BUFFER_TYPE,
+        f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {a.host_buffer_type}",
+    )
+    one = None if fw.batch_switching else core.pass_of_edge(edge)
+    if one is not None and not one.finished and direction is Direction.H2D:
+        raise FirmwareFault(
+            S.CONTEXT_SWITCH_STATUS_STREAM_CREDIT_NOT_ZERO_AT_END_OF_CONTEXT,
+            f"{edge.describe()}: {one.completed} of {one.limit or 'endless'} frames consumed",
+        )
+    if one is not None and not one.finished:
+        raise FirmwareFault(
+            S.CONTEXT_SWITCH_STATUS_FIFO_COUNTER_NOT_ZERO_AT_END_OF_CONTEXT,
+            f"{edge.describe()}: {one.completed} of {one.limit or 'endless'} frames delivered",
+        )
+    if one is None and edge.fetched and not fw.batch_switching and edge.done < fw.batch:
+        raise FirmwareFault(
+            S.CONTEXT_SWITCH_STATUS_STREAM_CREDIT_NOT_ZERO_AT_END_OF_CONTEXT,
+            f"{edge.describe()}: its credits were never used",
+        )
+    if a.check_host_empty_num_available:
+        require(
+            edge.kind is EdgeKind.INTER_CONTEXT,
+            S.VDMA_SERVICE_STATUS_DESCRIPTOR_COUNT_INDICATE_NOT_ALL_DATA_TRANSFERRED,
+            f"{edge.describe()} has host descriptors left",
+        )
+    return edge
+
+
+def _direction(value: int) -> Direction:
+    require(
+        value in (Direction.H2D, Direction.D2H),
+        S.CONTEXT_SWITCH_STATUS_INVALID_EDGE_LAYER_DIRECTION,
+        f"edge layer direction {value}",
+    )
+    return Direction(value)
+
+
+def _host_buffer(a: Any) -> HostBufferInfo:
+    return HostBufferInfo(*(getattr(a, name) for name in _BUFFER))

@@ -1,0 +1,108 @@
+"""Config channels: activate, fetch in either style, deactivate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from emu.hw.config import ConfigChannel, ConfigSource
+from emu.hw.status import FirmwareFault, require
+from emu.hw.status import FirmwareStatus as S
+from emu.hw.vdma import HostBufferInfo
+from emu.hw.waits import Wait, at
+from emu.sequencer.program import Direction
+
+if TYPE_CHECKING:
+    from emu.hw.firmware import Firmware
+
+
+def activate_cfg_channel(fw: Firmware, a: Any) -> None:
+    """Program the channel on its host buffer; a prefetching one starts to read at once."""
+    assert fw.application is not None and fw.context is not None
+    channel = fw.device.vdma.channel(a.packed_vdma_channel_id, Direction.H2D)
+    header = fw.application.header
+    require(
+        a.config_stream_index < header.config_channels_count,
+        S.CONTEXT_SWITCH_STATUS_INVALID_CONFIG_STREAM_INDEX,
+        f"config stream {a.config_stream_index}: the application has {header.config_channels_count}",
+    )
+    if a.config_stream_index < len(header.config_channels):
+        require(
+            header.config_channels[a.config_stream_index] == a.packed_vdma_channel_id,
+            S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
+            f"config stream {a.config_stream_index} belongs to channel "
+            f"{header.config_channels[a.config_stream_index]}, not {a.packed_vdma_channel_id}",
+        )
+    fw.device.vdma.check_buffer(
+        HostBufferInfo(
+            a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern
+        ),
+        circular=False,
+    )
+    source = ConfigSource(
+        a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern
+    )
+    fw.device.config.activate(
+        a.config_stream_index,
+        ConfigChannel(
+            channel.packed, a.config_stream_index, source, fw.context.bursts[a.config_stream_index]
+        ),
+    )
+    if fw.tracing:
+        fw.note = f"config stream {a.config_stream_index} on {channel.describe()}"
+
+
+def fetch_cfg_channel_descriptors(fw: Firmware, a: Any) -> None:
+    """Make more descriptors of a config channel available; their records are written as they arrive."""
+    device = fw.device
+    require(
+        a.descriptors_count > 0, S.CONTEXT_SWITCH_STATUS_INVALID_CREDITS_SIZE, "0 config descriptors requested"
+    )
+    channel = _on_channel(fw, a.packed_vdma_channel_id)
+    run = device.config.fetch_descriptors(channel, a.descriptors_count)
+    size = a.descriptors_count * channel.source.desc_page_size
+    channel.busy_until = device.config_fetch(channel, fw.now, size)
+    _moved(fw, channel, run.size)
+
+
+def fetch_ccw_bursts(fw: Firmware, a: Any) -> None:
+    """Let more CCW records of a prefetching channel through."""
+    device = fw.device
+    channel = device.config.channels.get(a.config_stream_index)
+    if channel is None:
+        raise FirmwareFault(
+            S.CSM_CONFIG_MANAGER_STATUS_CSM_NOT_ENABLED_WHILE_TRYING_TO_FETCH_CONFIG,
+            f"config stream {a.config_stream_index} is not active",
+        )
+    size = device.config.fetch_bursts(channel, a.ccw_bursts)
+    channel.busy_until = device.config_fetch(channel, fw.now, size)
+    _moved(fw, channel, size)
+
+
+def deactivate_cfg_channel(fw: Firmware, a: Any) -> Wait | None:
+    """Close the channel once everything fetched is consumed; nothing may be left over."""
+    device = fw.device
+    channel = device.config.channels.get(a.config_stream_index)
+    if channel is None or channel.channel != a.packed_vdma_channel_id:
+        raise FirmwareFault(
+            S.CONTEXT_SWITCH_STATUS_INVALID_CONFIG_STREAM_INDEX,
+            f"config stream {a.config_stream_index} is not active on channel {a.packed_vdma_channel_id}",
+        )
+    device.config.check_drained(channel)
+    del device.config.channels[a.config_stream_index]
+    if channel.busy_until <= fw.now:
+        return None
+    return at(channel.busy_until, f"config stream {a.config_stream_index} to drain", "config bus idle")
+
+
+def _on_channel(fw: Firmware, packed: int) -> ConfigChannel:
+    for channel in fw.device.config.channels.values():
+        if channel.channel == packed:
+            return channel
+    raise FirmwareFault(
+        S.VDMA_SERVICE_STATUS_CANNOT_FETCH_WHILE_ABORTED, f"config channel {packed} is not active"
+    )
+
+
+def _moved(fw: Firmware, channel: ConfigChannel, size: int) -> None:
+    if fw.tracing:
+        fw.note, fw.note_bytes = f"config stream {channel.config_stream_index}", size

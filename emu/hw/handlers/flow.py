@@ -1,0 +1,155 @@
+"""What lets data flow: input credits, the burst-credits task, the DDR-buffering task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from emu.hw.handlers.units import check_network
+from emu.hw.status import FirmwareFault, require
+from emu.hw.status import FirmwareStatus as S
+from emu.hw.tasks import BurstJob, DdrPair
+from emu.hw.vdma import EdgeKind
+from emu.sequencer.program import Direction
+
+if TYPE_CHECKING:
+    from emu.hw.firmware import Firmware
+
+CREDIT_BYTES = 1
+CREDIT_DESCRIPTORS = 2
+
+
+def fetch_data_from_vdma_channel(fw: Firmware, a: Any) -> None:
+    """Give an input its credits: a job of the burst-credits task for a boundary, descriptors at once for the rest."""
+    device = fw.device
+    check_network(fw, a.network_index)
+    channel = device.vdma.channel(a.packed_vdma_channel_id)
+    require(
+        channel.direction is Direction.H2D,
+        S.CONTEXT_SWITCH_STATUS_ADDING_CREDITS_ONLY_FOR_H2D,
+        f"credits for {channel.describe()}",
+    )
+    edge = device.core.edges.get((Direction.H2D, a.stream_index))
+    if edge is None or edge.channel is not channel:
+        raise FirmwareFault(
+            S.VDMA_SERVICE_STATUS_CANNOT_FETCH_WHILE_ABORTED,
+            f"stream {a.stream_index} is not active on {channel.describe()}",
+        )
+    expected = CREDIT_BYTES if edge.kind is EdgeKind.BOUNDARY else CREDIT_DESCRIPTORS
+    require(
+        a.credit_type == expected,
+        S.CONTEXT_SWITCH_STATUS_INVALID_EDGE_LAYER_CREDIT_TYPE,
+        f"credit type {a.credit_type} for {edge.describe()}",
+    )
+    require(
+        a.host_buffer_type == edge.buffer.buffer_type,
+        S.CONTEXT_SWITCH_STATUS_INVALID_HOST_BUFFER_TYPE,
+        f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {a.host_buffer_type}",
+    )
+    require(a.frame_periph_size > 0, S.CONTEXT_SWITCH_STATUS_INVALID_CREDITS_SIZE, "0 credits a frame")
+    require(
+        not edge.fetched or edge.kind is EdgeKind.BOUNDARY,
+        S.CONTEXT_SWITCH_STATUS_INVALID_CREDITS_SIZE,
+        f"{edge.describe()} was already given the credits of its batch",
+    )
+    edge.network = a.network_index
+    edge.fetched = True
+    if edge.kind is EdgeKind.BOUNDARY:
+        device.burst.add(BurstJob(channel.packed, a.stream_index, a.network_index, a.frame_periph_size))
+    else:
+        require(
+            a.frame_periph_size * fw.batch < edge.buffer.total_desc_count
+            or edge.kind is EdgeKind.CACHE
+            or edge.buffer.buffer_type != 0,
+            S.CONTEXT_SWITCH_STATUS_REQUESTED_DESCRIPTORS_EXCEEDED_MAX_ALLOWED,
+            f"{edge.describe()}: {fw.batch} frames of {a.frame_periph_size} descriptors, the list has "
+            f"{edge.buffer.total_desc_count}",
+        )
+    device.memory_note("credits", channel.packed, tuple(a))
+    if fw.tracing:
+        fw.note = edge.describe()
+
+
+def burst_credits_task_start(fw: Firmware, a: Any) -> None:
+    """Start feeding credits to the boundary inputs, frame by frame."""
+    fw.device.burst.start()
+    fw.device.core.changed.notify()
+    if fw.tracing:
+        fw.note = "burst-credits task, inputs " + ", ".join(
+            str(job.stream) for job in fw.device.burst.jobs.values()
+        )
+
+
+def burst_credits_task_reset(fw: Firmware, a: Any) -> None:
+    """Forget the jobs of the burst-credits task."""
+    fw.device.burst.reset()
+
+
+def change_boundary_input_batch(fw: Firmware, a: Any) -> None:
+    """Update the burst-credits job of a boundary input for the new batch."""
+    device = fw.device
+    channel = device.vdma.channel(a.packed_vdma_channel_id, Direction.H2D)
+    opened = device.core.opened.get(channel.packed)
+    if opened is None:
+        raise FirmwareFault(
+            S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX, f"{channel.describe()} is not an open boundary input"
+        )
+    edge = device.core.edges.get((Direction.H2D, opened.stream))
+    if edge is not None and edge.channel is channel and not channel.dummy:
+        edge.fetched = True
+        if channel.packed not in device.burst.jobs:
+            device.burst.add(
+                BurstJob(channel.packed, opened.stream, opened.network, opened.frame_periph_size)
+            )
+    device.memory_note("input batch", channel.packed, (fw.batch,))
+    if fw.tracing:
+        fw.note = f"{channel.describe()} batch {fw.batch}"
+
+
+def add_ddr_pair_info(fw: Firmware, a: Any) -> None:
+    """Tell the DDR task of one more portal."""
+    check_network(fw, a.network_index)
+    core = fw.device.core
+    h2d, d2h = core.edge_of_channel(a.h2d_packed_vdma_channel_id), core.edge_of_channel(a.d2h_packed_vdma_channel_id)
+    if h2d is None or d2h is None or h2d.kind is not EdgeKind.DDR or d2h.kind is not EdgeKind.DDR:
+        raise FirmwareFault(
+            S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
+            f"DDR pair {a.d2h_packed_vdma_channel_id} -> {a.h2d_packed_vdma_channel_id}: both must be active portals",
+        )
+    require(
+        h2d.connected_d2h == a.d2h_packed_vdma_channel_id,
+        S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
+        f"DDR pair: {h2d.describe()} is connected to channel {h2d.connected_d2h}",
+    )
+    require(
+        a.programmed_descriptors_count == d2h.buffer.total_desc_count & 0xFFFF,
+        S.VDMA_SERVICE_STATUS_INSUFFICIENT_DESCRIPTORS_COUNT,
+        f"DDR pair: {a.programmed_descriptors_count} descriptors announced, the list has "
+        f"{d2h.buffer.total_desc_count}",
+    )
+    h2d.network = d2h.network = a.network_index
+    fw.device.ddr.add(
+        DdrPair(
+            a.h2d_packed_vdma_channel_id,
+            a.d2h_packed_vdma_channel_id,
+            a.network_index,
+            a.descriptors_per_frame,
+            a.programmed_descriptors_count,
+        ),
+        fw.batch,
+    )
+    fw.device.memory_note("ddr pair", a.d2h_packed_vdma_channel_id, tuple(a))
+    if fw.tracing:
+        fw.note = f"stream {d2h.stream} -> stream {h2d.stream}"
+
+
+def ddr_buffering_start(fw: Firmware, a: Any) -> None:
+    """Start moving credits from the producers to the consumers of all pairs."""
+    fw.device.ddr.start()
+    fw.device.core.changed.notify()
+    if fw.tracing:
+        fw.note = f"DDR task, {len(fw.device.ddr.pairs)} pairs"
+
+
+def ddr_buffering_reset(fw: Firmware, a: Any) -> None:
+    """Forget all pairs and stop the DDR task."""
+    fw.device.ddr.reset()

@@ -1,0 +1,190 @@
+"""The actions that wait: for units, for transfers, for the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from emu.hw.handlers.units import check_network
+from emu.hw.status import FirmwareFault, require
+from emu.hw.status import FirmwareStatus as S
+from emu.hw.vdma import Edge
+from emu.hw.waits import Wait, at, never
+from emu.sequencer.program import Direction
+
+if TYPE_CHECKING:
+    from emu.hw.firmware import Firmware
+
+MAX_CONFIG_MODULES = 64
+
+
+def lcu_interrupt(fw: Firmware, a: Any) -> Wait:
+    """Wait until an LCU has seen its count x batch."""
+    lcu = fw.device.clusters.lcu(a.packed_lcu_id)
+    what = f"{lcu.describe()} done"
+
+    def ready() -> int | None:
+        return fw.clock.time if lcu.done else None
+
+    def chain() -> list[str]:
+        if not lcu.counting:
+            return [f"{lcu.describe()} is not enabled: no ENABLE_LCU started it"]
+        lines = [f"{lcu.describe()} has seen {lcu.frames} of {lcu.target} frames"]
+        return lines + frames_chain(fw, lcu.network)
+
+    return Wait(what, ready, chain, what, data=True)
+
+
+def sequencer_done_interrupt(fw: Firmware, a: Any) -> Wait:
+    """Wait for the sequencer of a cluster."""
+    sequencer = fw.device.clusters.sequencer(a.sequencer_index)
+    what = f"cluster {sequencer.cluster} sequencer done"
+    if sequencer.done_at is not None:
+        return at(sequencer.done_at, what, what)
+    if fw.profile.config_starts_units and fw.device.config.channels:
+        # started by register writes among the configuration (ccw.md): done once that has been consumed
+        return at(max(fw.now, round(fw.device.bus.idle_at)), what, what)
+    return never(what, f"cluster {sequencer.cluster}: no TRIGGER_SEQUENCER started its sequencer", data=True)
+
+
+def module_config_done_interrupt(fw: Firmware, a: Any) -> Wait:
+    """Wait until every config fetch so far has been consumed (house rule, firmware-actions.md 8)."""
+    require(
+        a.module_index < MAX_CONFIG_MODULES,
+        S.CONTEXT_SWITCH_STATUS_INVALID_CONFIG_MODULE_INDEX,
+        f"config module {a.module_index}",
+    )
+    config = fw.device.config
+    stalled = [c for c in config.channels.values() if fw.device.vdma.channel(c.channel).stalled and c.fetched]
+    if stalled:
+        names = ", ".join(f"config channel {c.channel}" for c in stalled)
+        return never(f"module {a.module_index} config done", f"{names} is stalled with descriptors outstanding")
+    short = [c for c in config.channels.values() if config.style == "bursts" and config.outstanding_bursts(c)]
+    if short:
+        names = ", ".join(
+            f"config stream {c.config_stream_index}: {config.outstanding_bursts(c)} bursts never arrive" for c in short
+        )
+        return never(f"module {a.module_index} config done", names)
+    return at(round(fw.device.bus.idle_at), f"module {a.module_index} config done", "config bus idle")
+
+
+def output_channel_transfer_done_interrupt(fw: Firmware, a: Any) -> Wait:
+    """Wait until the batch's frames of an output are in host memory."""
+    check_network(fw, a.network_index)
+    edge = _output(fw, a)
+    return _transferred(fw, edge, f"output stream {edge.stream} transferred")
+
+
+def input_channel_transfer_done_interrupt(fw: Firmware, a: Any) -> Wait:
+    """Wait until the batch's frames of an input were fetched; the runtime never sends it."""
+    edge = fw.device.core.edges.get((Direction.H2D, a.stream_index))
+    if edge is None or edge.channel.packed != a.packed_vdma_channel_id:
+        raise FirmwareFault(
+            S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
+            f"input stream {a.stream_index} is not active on channel {a.packed_vdma_channel_id}",
+        )
+    return _transferred(fw, edge, f"input stream {edge.stream} transferred")
+
+
+def wait_for_dma_idle(fw: Firmware, a: Any) -> Wait:
+    """Wait until the channel of an output is idle; for outputs of variable size."""
+    edge = _output(fw, a)
+    return _transferred(fw, edge, f"{edge.channel.describe()} idle")
+
+
+def wait_for_nms(fw: Firmware, a: Any) -> Wait:
+    """Wait until the NMS path (aggregator and output buffers) is idle."""
+    device = fw.device
+    device.nms.check_wait(
+        a.aggregator_index,
+        a.pred_cluster_ob_index,
+        a.pred_cluster_ob_cluster_index,
+        a.pred_cluster_ob_interface,
+        fw.profile.clusters,
+    )
+    device.nms.check_wait(
+        a.aggregator_index, a.succ_prepost_ob_index, 0, a.succ_prepost_ob_interface, fw.profile.clusters
+    )
+
+    def ready() -> int | None:
+        if device.core.passes and device.core.batch_passed:
+            return fw.clock.time
+        return None
+
+    what = f"NMS aggregator {a.aggregator_index} idle"
+    return Wait(what, ready, lambda: frames_chain(fw, None), what, data=True)
+
+
+def application_change_interrupt(fw: Firmware, a: Any) -> Wait:
+    """Stay until the host resets, switches the application or the batch."""
+    return Wait(
+        "application change",
+        lambda: None,
+        lambda: frames_chain(fw, None) or ["the host changes neither application nor batch"],
+        "application change",
+        data=True,
+    )
+
+
+def wait_for_cache_updated(fw: Firmware, a: Any) -> Wait:
+    """Tell the host that the cache offset is to move, and wait for its signal."""
+    device = fw.device
+    if device.runtime == "4.23":
+        device.report_start_update_cache_offset()
+    expected = device.cache_signals_used + 1
+    device.cache_signals_used = expected
+
+    def ready() -> int | None:
+        return fw.clock.time if device.cache_signals >= expected else None
+
+    return Wait(
+        "cache updated",
+        ready,
+        lambda: ["the host has not sent CONTEXT_SWITCH_SIGNAL_CACHE_UPDATED"],
+        "host signal",
+        data=True,
+    )
+
+
+def frames_chain(fw: Firmware, network: int | None) -> list[str]:
+    """Why the frames do not come: who would have to act."""
+    passes = fw.device.core.passes
+    if not passes:
+        return ["no frames are flowing: the context granted no input before this wait"]
+    lines = []
+    for one in passes:
+        if network is not None and one.network not in (None, network):
+            continue
+        total = "endless" if one.limit is None else one.limit
+        lines.append(f"frames of {one.context}: {one.completed} of {total} delivered, {one.launched} launched")
+        if one.blocked:
+            lines.append(one.blocked)
+    return lines
+
+
+def _transferred(fw: Firmware, edge: Edge, what: str) -> Wait:
+    def ready() -> int | None:
+        return fw.clock.time if edge.done >= fw.batch else None
+
+    def chain() -> list[str]:
+        return [f"{edge.describe()}: {edge.done} of {fw.batch} frames ({edge.channel.counters()})"] + frames_chain(
+            fw, edge.network
+        )
+
+    return Wait(what, ready, chain, what, data=True)
+
+
+def _output(fw: Firmware, a: Any) -> Edge:
+    edge = fw.device.core.edges.get((Direction.D2H, a.stream_index))
+    if edge is None or edge.channel.packed != a.packed_vdma_channel_id:
+        raise FirmwareFault(
+            S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
+            f"output stream {a.stream_index} is not active on channel {a.packed_vdma_channel_id}",
+        )
+    require(
+        a.host_buffer_type == edge.buffer.buffer_type,
+        S.CONTEXT_SWITCH_STATUS_INVALID_HOST_BUFFER_TYPE,
+        f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {a.host_buffer_type}",
+    )
+    return edge
+
+

@@ -1,0 +1,181 @@
+"""Host memory as the device's DMA sees it: descriptor lists over buffers, continuous buffers, action lists in DDR.
+
+Built from a compiled `Program`, or from a capture. A capture holds only sizes and hashes of config buffers: such
+memory is opaque, its bytes are None and only their count is real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from emu.hw.payload import Content, Payload
+from emu.sequencer.program import DescriptorProgram, Program
+
+Segments = tuple[memoryview | bytes, ...]
+
+
+@dataclass(slots=True)
+class HostBuffer:
+    """A mapped buffer: the source bytes it was filled with, and what the device wrote over them.
+
+    `writes` maps an offset to the content written there. Boundary buffers are the host's frames and are not kept.
+    """
+
+    size: int
+    segments: Segments | None = None
+    writes: dict[int, Content] = field(default_factory=dict)
+
+    @property
+    def opaque(self) -> bool:
+        return self.segments is None and not self.writes
+
+    def read(self, offset: int, size: int) -> bytes | None:
+        """`size` bytes from `offset`; None where the content is not known."""
+        if self.opaque:
+            return None
+        out = bytearray(size)
+        if self.segments is not None:
+            position = 0
+            for segment in self.segments:
+                start, stop = max(position, offset), min(position + len(segment), offset + size)
+                if start < stop:
+                    out[start - offset : stop - offset] = segment[start - position : stop - position]
+                position += len(segment)
+        for at, content in self.writes.items():
+            data = content.materialise() if isinstance(content, Payload) else content
+            start, stop = max(at, offset), min(at + len(data), offset + size)
+            if start < stop:
+                out[start - offset : stop - offset] = data[start - at : stop - at]
+        return bytes(out)
+
+    def content(self, offset: int, size: int) -> Content | None:
+        """As `read`, without making up the bytes of a frame that was written in one piece."""
+        exact = self.writes.get(offset)
+        if isinstance(exact, Payload) and exact.size == size:
+            return exact
+        return self.read(offset, size)
+
+    def write(self, offset: int, content: Content) -> None:
+        self.writes[offset] = content
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Descriptors `[start, start + count)` of a list cover `size` bytes of `buffer` from `offset` on."""
+
+    start: int
+    count: int
+    size: int
+    buffer: HostBuffer
+    offset: int
+    device_interrupt: bool = False
+
+
+@dataclass(slots=True)
+class HostList:
+    """A descriptor list. `extents` in programming order; a later one replaces what it overlaps."""
+
+    dma_address: int
+    count: int
+    page_size: int
+    circular: bool
+    extents: list[Extent] = field(default_factory=list)
+
+    def read(self, start: int, count: int) -> tuple[bytes | None, int]:
+        """The bytes behind descriptors `[start, start + count)` and how many they are; bytes None if opaque."""
+        parts: list[bytes] = []
+        total, known, position = 0, True, start
+        while position < start + count:
+            extent = self._extent_at(position)
+            if extent is None:
+                # a descriptor that nothing was bound to moves a page of unknown bytes
+                total, known, position = total + self.page_size, False, position + 1
+                continue
+            stop = min(start + count, extent.start + extent.count)
+            first = (position - extent.start) * self.page_size
+            size = min((stop - extent.start) * self.page_size, extent.size) - first
+            data = extent.buffer.read(extent.offset + first, size)
+            total += size
+            if data is None:
+                known = False
+            else:
+                parts.append(data)
+            position = stop
+        return (b"".join(parts) if known else None), total
+
+    def buffer_at(self, position: int) -> tuple[HostBuffer, int] | None:
+        """The buffer and the offset in it that descriptor `position` points to."""
+        extent = self._extent_at(position % self.count)
+        if extent is None:
+            return None
+        return extent.buffer, extent.offset + (position % self.count - extent.start) * self.page_size
+
+    def _extent_at(self, position: int) -> Extent | None:
+        for extent in reversed(self.extents):
+            if extent.start <= position < extent.start + extent.count:
+                return extent
+        return None
+
+
+@dataclass(slots=True)
+class HostMemory:
+    """Everything the device can reach by DMA address."""
+
+    lists: dict[int, HostList] = field(default_factory=dict)
+    continuous: list[tuple[int, HostBuffer]] = field(default_factory=list)
+    action_lists: dict[int, tuple[int, bytes]] = field(default_factory=dict)
+
+    @property
+    def opaque_config(self) -> bool:
+        """Whether config bytes are absent, as in a capture."""
+        return not any(
+            extent.buffer.segments is not None for host_list in self.lists.values() for extent in host_list.extents
+        ) and not any(buffer.segments is not None for _, buffer in self.continuous)
+
+    def continuous_at(self, address: int) -> tuple[HostBuffer, int] | None:
+        """The continuous buffer at a DMA address and the offset in it."""
+        for base, buffer in self.continuous:
+            if base <= address < base + buffer.size:
+                return buffer, address - base
+        return None
+
+    def action_lists_from(self, address: int) -> Iterator[tuple[int, bytes]]:
+        """Type and bytes of the action lists in DDR, from `address` upwards (firmware-actions.md 4)."""
+        for base in sorted(self.action_lists):
+            if base >= address:
+                yield self.action_lists[base]
+
+    @classmethod
+    def from_program(cls, program: Program) -> HostMemory:
+        """The memory that the sequencer laid out."""
+        memory = cls()
+        buffers: dict[int, HostBuffer] = {}
+        for described in program.descriptor_lists:
+            host_list = HostList(
+                described.dma_address, described.count, described.page_size, described.circular
+            )
+            for entry in described.programs:
+                host_list.extents.append(_extent(entry, described.page_size, buffers))
+            memory.lists[described.dma_address] = host_list
+        for continuous in program.continuous_buffers:
+            memory.continuous.append(
+                (continuous.dma_address, HostBuffer(continuous.size, continuous.segments))
+            )
+        for group in program.network_groups:
+            for record in group.ddr_action_list:
+                context = record.context
+                memory.action_lists[record.dma_address] = (int(context.context_type), context.action_list)
+        return memory
+
+
+def _extent(entry: DescriptorProgram, page_size: int, buffers: dict[int, HostBuffer]) -> Extent:
+    if entry.segments is not None:
+        # source bytes belong to this one programming; `offset` counts in the mapped buffer, not in the segments
+        buffer, offset = HostBuffer(entry.size, entry.segments), 0
+    else:
+        buffer = buffers.setdefault(entry.buffer_id, HostBuffer(0))
+        buffer.size = max(buffer.size, entry.offset + entry.size)
+        offset = entry.offset
+    count = -(-entry.size // page_size)
+    return Extent(entry.start, count, entry.size, buffer, offset, entry.device_interrupt)

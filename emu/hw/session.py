@@ -1,0 +1,351 @@
+"""Run a program on a device, as the host's driver and application would: configure, activate, frames, release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from emu.errors import FirmwareError
+from emu.hw.application import Context
+from emu.hw.device import Device, StreamLabel
+from emu.hw.firmware import State
+from emu.hw.host import Host, InputFrames, StreamState, random_input
+from emu.hw.hostmem import HostMemory
+from emu.hw.memory import RegionUse
+from emu.hw.profiles import Profile
+from emu.hw.status import firmware_error
+from emu.hw.timing import Compute, Flow, GroupTiming, group_timing
+from emu.hw.watchdog import Stall, examine
+from emu.sequencer.control import (
+    ContextSwitchStatus,
+    Opcode,
+    change_context_switch_status,
+    decode_response,
+    encode_request,
+    set_context_info,
+    set_network_group_header,
+)
+from emu.sequencer.program import Direction, NetworkGroupProgram, Program
+from emu.trace.events import Event, Kind, Tracer
+
+NS_PER_S = 1e9
+UNKNOWN_COMPUTE = Compute(0.0, 0.0, 0.0, "none: action lists say nothing about computing")
+
+
+@dataclass(frozen=True, slots=True)
+class ContextResult:
+    """One context of a group: executed `runs` times, `simulated_ns` in all."""
+
+    context_type: str
+    index: int
+    runs: int
+    simulated_ns: int
+    actions: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamResult:
+    """One boundary stream: frames and bytes that passed, kept frame contents if asked for."""
+
+    name: str
+    direction: Direction
+    frames: int
+    bytes: int
+    contents: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResult:
+    """What one network group did. Times in simulated ns (cli.md, JSON for a HEF)."""
+
+    name: str
+    simulated_ns: int
+    activation_ns: int
+    fps: float
+    latency_ns: int
+    contexts: tuple[ContextResult, ...]
+    streams: tuple[StreamResult, ...]
+    register_writes: int
+    ccw_bytes: int
+    opaque_bytes: int
+    regions: tuple[RegionUse, ...]
+
+
+@dataclass(slots=True)
+class RunRequest:
+    """What to run. `frames` per group; `inputs` gives the wire bytes of a stream's frame, None: seeded random."""
+
+    frames: int
+    seed: int = 0
+    inputs: InputFrames | None = None
+    keep_outputs: bool = False
+    computes: Sequence[Compute] | None = None
+    groups: Sequence[int] | None = None
+    layout: int | None = None
+    tracer_for: Callable[[Callable[[], int]], Tracer] | None = None
+    may_jump: bool = True
+
+
+@dataclass(slots=True)
+class RunResult:
+    """All groups, the number of discrete events, and the device for whoever wants to look further."""
+
+    groups: list[GroupResult] = field(default_factory=list)
+    events: int = 0
+    device: Device | None = None
+
+
+class StalledError(FirmwareError):
+    """The device stalled; `stall` holds the wait-for chain."""
+
+    def __init__(self, stall: Stall) -> None:
+        error = stall.error()
+        super().__init__(error.name, error.number, error.message, **error.where)
+        self.stall = stall
+
+
+def run_program(program: Program, profile: Profile, request: RunRequest) -> RunResult:
+    """Configure all groups of a program and run each for `request.frames` frames, one after the other.
+
+    FirmwareError where the firmware stops with a status, StalledError where nothing can progress.
+    """
+    device = Device(
+        profile,
+        program.runtime,
+        HostMemory.from_program(program),
+        layout=request.layout,
+        seed=request.seed,
+    )
+    device.core.may_jump = request.may_jump
+    if request.tracer_for is not None:
+        device.tracer = device.core.tracer = request.tracer_for(lambda: device.clock.time)
+    session = Session(device, program, request)
+    try:
+        session.configure()
+        result = RunResult(device=device)
+        wanted = range(len(program.network_groups)) if request.groups is None else request.groups
+        for index in wanted:
+            result.groups.append(session.run_group(program.network_groups[index]))
+        session.release()
+        result.events = device.clock.events
+        return result
+    finally:
+        if device.tracer is not None:
+            device.tracer.close()
+
+
+class Session:
+    """One device with one configured program."""
+
+    def __init__(self, device: Device, program: Program, request: RunRequest) -> None:
+        self.device = device
+        self.program = program
+        self.request = request
+        self.timings: list[GroupTiming] = []
+
+    def configure(self) -> None:
+        """The controls of HailoRT's configure, in its order (silicon-facts.md a)."""
+        self._send(encode_request(Opcode.IDENTIFY))
+        self._send(encode_request(Opcode.GET_DEVICE_INFORMATION))
+        self._send(change_context_switch_status(ContextSwitchStatus.RESET))
+        self._send(encode_request(Opcode.CONTEXT_SWITCH_CLEAR_CONFIGURED_APPS))
+        self._send(encode_request(Opcode.GET_HW_CONSTS))
+        for group in self.program.network_groups:
+            self._send(set_network_group_header(group.application_header))
+            for context in group.contexts:
+                for message in set_context_info(context.context_type, context.action_list, context.chunks):
+                    self._send(message)
+            self._prepare_timing(group)
+        self.device.flows = self._flow
+
+    def run_group(self, group: NetworkGroupProgram) -> GroupResult:
+        """Activate, run the frames (a partial last batch after a batch switch), deactivate."""
+        device, request = self.device, self.request
+        application = device.applications[group.application_index]
+        for context in application.contexts:
+            context.runs = context.simulated_ns = 0
+        writes, ccw, opaque = device.memory.register_writes, device.config.ccw_bytes, device.config.opaque_bytes
+        batch = application.header.batch_size
+        frames = request.frames
+        first_batch = min(batch, frames)
+        host = self._host(group, frames, first_batch)
+        device.attach_host(host)
+        started = device.clock.time
+        self._send(
+            change_context_switch_status(
+                ContextSwitchStatus.ENABLED,
+                group.application_index,
+                0 if first_batch == batch else first_batch,
+            )
+        )
+        host.queue_outputs()
+        self._await(lambda: self._settled(), host)
+        activated = device.firmware.now
+        host.set_goal(frames - frames % batch if frames > batch else frames)
+        host.feed()
+        self._await(lambda: host.done, host)
+        if frames > batch and frames % batch:
+            self._send(
+                change_context_switch_status(
+                    ContextSwitchStatus.ENABLED, group.application_index, frames % batch
+                )
+            )
+            host.set_goal(frames)
+            host.feed()
+            self._await(lambda: host.done, host)
+        result = self._result(group, host, started, activated, (writes, ccw, opaque))
+        self._send(change_context_switch_status(ContextSwitchStatus.RESET))
+        return result
+
+    def release(self) -> None:
+        """RESET and CLEAR, as HailoRT ends (silicon-facts.md a)."""
+        self._send(change_context_switch_status(ContextSwitchStatus.RESET))
+        self._send(encode_request(Opcode.CONTEXT_SWITCH_CLEAR_CONFIGURED_APPS))
+
+    def _host(self, group: NetworkGroupProgram, frames: int, batch: int) -> Host:
+        sizes = {s.name: s.transfer_size * s.transfers_per_frame for s in group.streams}
+        self.device.labels[group.application_index] = {
+            s.packed_vdma_channel_id: StreamLabel(s.name, s.transfers_per_frame) for s in group.streams
+        }
+        single = self.device.applications[group.application_index].single_context
+        return Host(
+            self.device,
+            group.streams,
+            frames,
+            batch,
+            self.request.inputs or random_input(self.request.seed, sizes),
+            self.request.keep_outputs,
+            0.0 if single else self.timings[group.application_index].host_ns,
+        )
+
+    def _prepare_timing(self, group: NetworkGroupProgram) -> None:
+        computes = self.request.computes
+        if computes is not None:
+            compute = computes[group.application_index]
+        else:
+            compute = UNKNOWN_COMPUTE
+        if not group.contexts:
+            group = replace(group, contexts=tuple(record.context for record in group.ddr_action_list))
+        self.timings.append(group_timing(group, self.program.runtime, self.device.profile, compute))
+
+    def _flow(self, application: int, context: int) -> Flow | None:
+        flows = self.timings[application].flows
+        return flows[context] if context < len(flows) else None
+
+    def _settled(self) -> bool:
+        """Whether the loaded network waits for its first input."""
+        return any(one.blocked for one in self.device.core.passes) or bool(
+            self.device.firmware.waiting is not None and self.device.firmware.waiting.data
+        )
+
+    def _await(self, condition: Callable[[], bool], host: Host) -> None:
+        device = self.device
+        progressed = device.run_until(condition)
+        error = device.firmware.error
+        if error is not None and device.firmware.state is State.FAILED:
+            raise firmware_error(
+                error.status,
+                error.message,
+                application=error.application,
+                context=error.context.name,
+                action_index=error.action,
+                action=error.action_name,
+                batch=error.batch,
+            )
+        if not progressed and not condition():
+            stall = examine(device, _missing(host))
+            if device.tracer is not None:
+                device.tracer.emit(
+                    Event(
+                        device.clock.time,
+                        Kind.STALL,
+                        stall.application,
+                        stall.context,
+                        stall.action_index,
+                        stall.action,
+                        stall.arguments,
+                        cause=stall.line(),
+                    )
+                )
+            raise StalledError(stall)
+
+    def _send(self, message: bytes) -> None:
+        reply = decode_response(self.device.control(message))
+        if reply.major_status:
+            fault = self.device.controls.last_fault
+            where: dict[str, object] = {"control": Opcode(reply.opcode).name}
+            error = self.device.firmware.error
+            if error is not None and error.status == reply.major_status:
+                where |= {
+                    "context": error.context.name,
+                    "action_index": error.action,
+                    "action": error.action_name,
+                }
+            raise firmware_error(
+                reply.major_status, fault.message if fault is not None else "control refused", **where
+            )
+
+    def _result(
+        self,
+        group: NetworkGroupProgram,
+        host: Host,
+        started: int,
+        activated: int,
+        before: tuple[int, int, int],
+    ) -> GroupResult:
+        device = self.device
+        application = device.applications[group.application_index]
+        outputs = list((host.outputs or host.inputs).values())
+        last = max((state.last_ns for state in outputs), default=device.clock.time)
+        writes, ccw, opaque = before
+        return GroupResult(
+            name=group.name,
+            simulated_ns=last - started,
+            activation_ns=activated - started,
+            fps=self._fps(group, host, outputs, last),
+            latency_ns=max((state.first_ns or 0 for state in outputs), default=0) - (host.first_input_ns or 0),
+            contexts=tuple(_context_result(context) for context in application.contexts),
+            streams=tuple(_stream_result(state) for state in (host.inputs | host.outputs).values()),
+            register_writes=device.memory.register_writes - writes,
+            ccw_bytes=device.config.ccw_bytes - ccw,
+            opaque_bytes=device.config.opaque_bytes - opaque,
+            regions=tuple(use for use in device.memory.use if use.writes),
+        )
+
+    def _fps(self, group: NetworkGroupProgram, host: Host, outputs: list[StreamState], last: int) -> float:
+        batch = host.batch
+        first_batch_at = max((state.batch_ns or 0 for state in outputs), default=0)
+        if host.frames > batch and last > first_batch_at:
+            return (host.frames - batch) * NS_PER_S / (last - first_batch_at)
+        # one batch only: the model's own interval (cli.md)
+        interval = sum(flow.interval_ns for flow in self.timings[group.application_index].flows)
+        return NS_PER_S / interval if interval else 0.0
+
+
+def _context_result(context: Context) -> ContextResult:
+    return ContextResult(
+        context.type.name.lower(), context.index, context.runs, context.simulated_ns, dict(context.counts)
+    )
+
+
+def _stream_result(state: StreamState) -> StreamResult:
+    stream = state.stream
+    return StreamResult(
+        stream.name,
+        stream.direction,
+        state.done,
+        state.done * stream.transfer_size * stream.transfers_per_frame,
+        tuple(
+            content if isinstance(content, bytes) else content.materialise() if content is not None else b""
+            for content in state.contents
+        ),
+    )
+
+
+def _missing(host: Host) -> str:
+    late = [
+        f"{state.stream.name}: {state.done} of {host.frames} frames"
+        for state in (host.outputs or host.inputs).values()
+        if state.done < host.frames
+    ]
+    return "the host still expects " + ", ".join(late) if late else "the host expects nothing more"

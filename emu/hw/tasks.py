@@ -1,0 +1,118 @@
+"""Background tasks of the firmware: burst credits for boundary inputs, credit copying for DDR pairs.
+
+Both are configured while idle, started by an action, and go idle by themselves once the batch has passed
+(firmware-actions.md 7, modules 51 and 37).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from emu.hw.status import FirmwareStatus as S
+from emu.hw.status import require
+
+MAX_BURST_ACTIONS = 32
+MAX_DESCRIPTORS_PER_BATCH = (1 << 32) - 1
+
+
+@dataclass(slots=True)
+class BurstJob:
+    """One boundary input: bytes of credit a frame."""
+
+    channel: int
+    stream: int
+    network: int
+    frame_periph_size: int
+
+
+@dataclass(slots=True)
+class BurstCreditsTask:
+    """Gives a boundary input the credits of one frame after the other until the batch is consumed."""
+
+    jobs: dict[int, BurstJob] = field(default_factory=dict)
+    running: bool = False
+
+    def add(self, job: BurstJob) -> None:
+        require(
+            not self.running,
+            S.BURST_CREDITS_TASK_STATUS_ADD_ACTION_WHILE_NOT_IDLE,
+            f"stream {job.stream} added while the burst-credits task runs",
+        )
+        require(
+            len(self.jobs) < MAX_BURST_ACTIONS,
+            S.BURST_CREDITS_TASK_STATUS_TOO_MANY_ACTIONS,
+            f"more than {MAX_BURST_ACTIONS} inputs",
+        )
+        self.jobs[job.channel] = job
+
+    def start(self) -> None:
+        require(
+            not self.running,
+            S.BURST_CREDITS_TASK_STATUS_INFER_WHILE_IN_INFER,
+            "the burst-credits task is already running",
+        )
+        require(
+            bool(self.jobs),
+            S.BURST_CREDITS_TASK_STATUS_NO_CONFIGURED_ACTIONS,
+            "the burst-credits task has no configured inputs",
+        )
+        self.running = True
+
+    def finish(self) -> None:
+        """The batch is consumed."""
+        self.running = False
+        self.jobs.clear()
+
+    def stop(self) -> None:
+        """A batch switch stops the task; its jobs stay for the new batch."""
+        self.running = False
+
+    def reset(self) -> None:
+        self.finish()
+
+
+@dataclass(slots=True)
+class DdrPair:
+    """A DDR portal: what the core writes through `d2h` comes back through `h2d`."""
+
+    h2d: int
+    d2h: int
+    network: int
+    descriptors_per_frame: int
+    programmed_descriptors: int
+
+
+@dataclass(slots=True)
+class DdrBufferingTask:
+    """Copies credits from the producing to the consuming channel of each pair."""
+
+    pairs: dict[int, DdrPair] = field(default_factory=dict)
+    running: bool = False
+    moved_descriptors: int = 0
+
+    def add(self, pair: DdrPair, batch: int) -> None:
+        require(
+            not self.running,
+            S.DDR_BUFFER_STATUS_ADD_PAIR_WHILE_NOT_IDLE,
+            f"DDR pair {pair.d2h} -> {pair.h2d} added while the task runs",
+        )
+        require(
+            pair.descriptors_per_frame * batch <= MAX_DESCRIPTORS_PER_BATCH,
+            S.DDR_BUFFER_STATUS_OVERFLOW_IN_DESCRIPTORS_PER_BATCH,
+            f"{pair.descriptors_per_frame} descriptors a frame x batch {batch} exceed 32 bits",
+        )
+        self.pairs[pair.d2h] = pair
+
+    def start(self) -> None:
+        require(
+            not self.running, S.DDR_BUFFER_STATUS_CHANGE_TO_INFER_WHILE_IN_INFER, "the DDR task is already running"
+        )
+        require(bool(self.pairs), S.DDR_BUFFER_STATUS_NO_DDR_PAIRS, "the DDR task has no pairs")
+        self.running = True
+
+    def count_frames(self, frames: int) -> None:
+        self.moved_descriptors += frames * sum(pair.descriptors_per_frame for pair in self.pairs.values())
+
+    def reset(self) -> None:
+        self.pairs.clear()
+        self.running = False

@@ -1,0 +1,114 @@
+"""What happened: plain records with a versioned schema (docs/trace-schema.md).
+
+Sinks receive events in batches, in the order of simulated time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+SCHEMA = "emu-trace"
+SCHEMA_VERSION = 1
+
+
+class Kind(str, Enum):
+    """What an event tells."""
+
+    CONTROL = "control"  # a control message: action = opcode, cause = reply status
+    CONTEXT_BEGIN = "context_begin"
+    CONTEXT_END = "context_end"
+    ACTION = "action"  # an action is done; cause = what woke it if it had to wait, woke = what it started
+    WAIT = "wait"  # an action began to wait; cause = what it waits for
+    TRANSFER = "transfer"  # a frame, or configuration bytes, passed a channel
+    UNIT = "unit"  # a unit changed: LCU done, sequencer done, task idle, NMS idle
+    NOTIFICATION = "notification"  # a D2H event
+    FAULT = "fault"  # an injected fault took effect
+    STALL = "stall"  # nothing can progress any more
+
+
+class Event(NamedTuple):
+    """One record. `ns` is simulated time (of an action: when it was done, having begun `duration` before); empty
+    strings, -1 and 0 mean that a field does not apply.
+
+    `context` is `activation`, `batch_switching`, `preliminary` or `dynamic_N`; `action_index` counts sub-actions from 0.
+    `cause` is what woke the action, what it waits for, or what the event was caused by. `woke` names what it woke.
+    """
+
+    ns: int
+    kind: Kind
+    application: int = -1
+    context: str = ""
+    action_index: int = -1
+    action: str = ""
+    arguments: Mapping[str, int] | None = None
+    unit: str = ""
+    cause: str = ""
+    woke: str = ""
+    bytes: int = 0
+    frame: int = -1
+    duration: int = 0
+
+
+class Header(NamedTuple):
+    """First record of a trace: what ran, where, how."""
+
+    model: str
+    runtime: str
+    device: str
+    batch: int
+    frames: int
+    seed: int
+    timestamp_mhz: float
+
+
+class Sink(Protocol):
+    """A consumer of events. `write` gets a batch in time order; `close` ends the trace."""
+
+    def write(self, events: Sequence[Event]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Tracer:
+    """Collects events and hands them to the sinks in time order.
+
+    The firmware runs ahead of the event queue while nothing waits, so records can come out of order; everything
+    up to the queue's clock is final and is sorted (stably) before it goes out.
+    """
+
+    BATCH = 4096
+
+    def __init__(self, sinks: Sequence[Sink], clock: Callable[[], int]) -> None:
+        self._sinks = sinks
+        self._clock = clock
+        self._pending: list[Event] = []
+        self.count = 0
+
+    def emit(self, event: Event) -> None:
+        self._pending.append(event)
+        if len(self._pending) >= self.BATCH:
+            self._flush(self._clock())
+
+    def close(self) -> None:
+        self._flush(None)
+        for sink in self._sinks:
+            sink.close()
+
+    def _flush(self, until: int | None) -> None:
+        pending = self._pending
+        pending.sort(key=_time)
+        cut = len(pending)
+        if until is not None:
+            while cut and pending[cut - 1].ns > until:
+                cut -= 1
+        ready, self._pending = pending[:cut], pending[cut:]
+        self.count += len(ready)
+        if ready:
+            for sink in self._sinks:
+                sink.write(ready)
+
+
+def _time(event: Event) -> int:
+    return event.ns
