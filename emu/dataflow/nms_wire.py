@@ -274,6 +274,26 @@ def device_words(boxes: Sequence[NDArray[np.uint16]], info: NmsInfo) -> bytes:
     return np.array(words, "<u8").tobytes()
 
 
+def frame_from_noise(noise: Buffer, info: NmsInfo) -> Bytes:
+    """A well-formed stream frame out of arbitrary bytes, for devices that do not compute: the same bytes, the same
+    frame. Counts are the noise modulo what is possible, boxes the noise as it comes.
+    """
+    raw = np.frombuffer(noise, np.uint8) if not isinstance(noise, np.ndarray) else noise.view(np.uint8)
+    classes = info.number_of_classes * info.chunks_per_frame
+    needed = nms_hw_frame_size(info)
+    raw = np.resize(raw, needed) if raw.size else np.zeros(needed, np.uint8)
+    frame = np.zeros(needed, np.uint8)
+    offset = 0
+    for _ in range(classes):
+        count = int.from_bytes(raw[offset : offset + NMS_COUNT_BYTES].tobytes(), "little")
+        count %= info.max_bboxes_per_class + 1
+        frame[offset : offset + NMS_COUNT_BYTES] = np.frombuffer(count.to_bytes(NMS_COUNT_BYTES, "little"), np.uint8)
+        start = offset + NMS_COUNT_BYTES
+        offset = start + count * WORD_BYTES
+        frame[start:offset] = raw[start:offset]
+    return frame
+
+
 class NmsOutputTransform:
     """On-chip NMS frame -> BY_CLASS float32: the chunks of a class joined, every field de-quantised with the first qp.
 

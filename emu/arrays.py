@@ -1,0 +1,138 @@
+"""Arrays in files: .npy, .npz and raw bytes in, outputs out.
+
+A file's header is checked before anything is allocated for it, so a forged shape costs nothing. All refusals are
+UsageError with the file's name; nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from emu.errors import UsageError
+
+_MAX_NPY_HEADER = 1 << 16
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFile:
+    """An array in a file whose data has not been read yet: `shape` None for raw bytes."""
+
+    name: str
+    shape: tuple[int, ...] | None
+    dtype: np.dtype[Any]
+    size: int  # bytes of data
+    _open: Callable[[], AbstractContextManager[IO[bytes]]]
+    _data_offset: int
+    _fortran: bool
+
+    def load(self, max_bytes: int | None = None) -> NDArray[Any]:
+        """The array, or of a C-ordered one its first `max_bytes` as a flat array of whole elements."""
+        size = self.size if self._fortran or max_bytes is None else min(self.size, max_bytes)
+        with self._open() as file:
+            skip = self._data_offset
+            while skip:
+                skip -= len(file.read(min(skip, 1 << 20)))
+            data = file.read(size)
+        if len(data) < size:
+            raise UsageError(f"{self.name} ends after {len(data)} of {size} bytes of data", file=self.name)
+        flat = np.frombuffer(data, self.dtype)
+        if self.shape is None or size != self.size:
+            return flat
+        return flat.reshape(self.shape, order="F" if self._fortran else "C")
+
+
+def open_array(path: Path) -> ArrayFile:
+    """A `.npy` file by its name's ending, anything else as raw bytes."""
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise UsageError(f"cannot open {path}: {(error.strerror or str(error)).lower()}", file=str(path)) from None
+    if path.suffix.lower() != ".npy":
+        return ArrayFile(str(path), None, np.dtype(np.uint8), size, lambda: path.open("rb"), 0, False)
+    return _npy(str(path), size, lambda: path.open("rb"))
+
+
+def open_arrays(path: Path) -> dict[str, ArrayFile]:
+    """The arrays of a `.npz` file by name, in file order."""
+    try:
+        archive = zipfile.ZipFile(path)
+    except (OSError, zipfile.BadZipFile) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"cannot open {path} as .npz: {reason.lower()}", file=str(path)) from None
+    arrays: dict[str, ArrayFile] = {}
+    for member in archive.infolist():
+        name = member.filename.removesuffix(".npy")
+        arrays[name] = _npy(f"{path}[{name}]", member.file_size, _member_opener(archive, member))
+    return arrays
+
+
+def _member_opener(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo
+) -> Callable[[], AbstractContextManager[IO[bytes]]]:
+    return lambda: archive.open(member)
+
+
+def _npy(name: str, size: int, opener: Callable[[], AbstractContextManager[IO[bytes]]]) -> ArrayFile:
+    try:
+        with opener() as file:
+            version = npy.read_magic(file)
+            read_header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
+            if read_header is None:
+                raise ValueError(f"version {version[0]}.{version[1]} of the format")
+            shape, fortran, dtype = read_header(file, max_header_size=_MAX_NPY_HEADER)
+            offset = file.tell()
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UsageError(f"{name} is no .npy array: {reason}", file=name) from None
+    if dtype.hasobject:
+        raise UsageError(f"{name} holds Python objects, not numbers", file=name)
+    needed = math.prod(shape) * dtype.itemsize
+    if offset + needed != size:
+        raise UsageError(
+            f"{name} has {size - offset} bytes of data, its header says {needed} = "
+            f"{'·'.join(str(extent) for extent in (*shape, dtype.itemsize))}",
+            file=name,
+        )
+    return ArrayFile(name, tuple(shape), dtype, needed, opener, offset, bool(fortran))
+
+
+def output_file_name(position: int, name: str) -> str:
+    """`NN_NAME.npy`, characters outside [A-Za-z0-9._-] replaced (cli.md)."""
+    return f"{position:02d}_{_UNSAFE.sub('_', name)}.npy"
+
+
+def save_to_directory(directory: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Every array as `NN_NAME.npy`, NN its position; the directory is made if it is not there."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for position, (name, array) in enumerate(arrays.items()):
+            np.save(directory / output_file_name(position, name), array, allow_pickle=False)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write to {directory}: {(error.strerror or str(error)).lower()}", file=str(directory)
+        ) from None
+
+
+def save_to_archive(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """All arrays in one .npz file under their exact names."""
+    try:
+        with zipfile.ZipFile(path, "w", allowZip64=True) as archive:
+            for name, array in arrays.items():
+                # a fixed date: the same arrays give the same bytes
+                member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+                with archive.open(member, "w", force_zip64=True) as file:
+                    npy.write_array(file, np.asanyarray(array), allow_pickle=False)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {(error.strerror or str(error)).lower()}", file=str(path)) from None
