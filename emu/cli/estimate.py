@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
-from emu.cli.options import HefOptions, hef_options_with_batches, open_model
+from emu.cli.options import MAX_BATCH_SIZE, HefOptions, hef_options_with_batches, open_model
 from emu.errors import UsageError
 
 if TYPE_CHECKING:
     from emu.estimate import BatchEstimate, Estimate
     from emu.estimate.table import TableEstimate
-
-_MAX_BATCH_SIZE = 63
 
 
 @click.command()
@@ -80,7 +78,7 @@ def _text(result: Estimate) -> Iterator[str]:
     if result.single_context:
         yield "single context: batch does not amortise anything"
     else:
-        beyond = f" (the runtime allows {_MAX_BATCH_SIZE})" if result.batch_for_90_percent > _MAX_BATCH_SIZE else ""
+        beyond = f" (the runtime allows {MAX_BATCH_SIZE})" if result.batch_for_90_percent > MAX_BATCH_SIZE else ""
         yield f"a batch of {result.batch_for_90_percent} reaches 90 % of the limit{beyond}"
     yield ""
     yield "assumptions"
@@ -92,18 +90,18 @@ def _batch_text(figures: BatchEstimate, single_context: bool) -> Iterator[str]:
     yield f"batch {figures.batch}: bound by {figures.bound_by}"
     yield f"  throughput, steady and pipelined  {figures.fps:12.2f} FPS"
     latency = figures.first_frame_latency_ms
-    alone = f"  ({1e3 / latency:.2f} FPS if each call waits for its result)" if latency else ""
+    waits = figures.batch == 1 and latency > 0
+    alone = f"  ({1e3 / latency:.2f} FPS if each call waits for its result)" if waits else ""
     yield f"  first-frame latency               {latency:12.3f} ms{alone}"
     yield f"  activation                        {figures.activation_ms:12.3f} ms  (once, before the first frame)"
     yield f"  deactivation                      {figures.deactivation_ms:12.3f} ms"
     if single_context:
         return
-    yield f"  {'context':>8} {'config ms':>10} {'compute ms':>10} {'dma ms':>10} {'switch ms':>10} {'unexplained ms':>14}"
+    heads = ("context", "config ms", "compute ms", "dma ms", "switch ms", "unexplained ms")
+    yield "  " + " ".join(f"{head:>14}" for head in heads)
     for context in figures.contexts:
-        yield (
-            f"  {context.index:>8} {context.config_ms:>10.3f} {context.compute_ms:>10.3f} {context.dma_ms:>10.3f} "
-            f"{context.switch_ms:>10.3f} {context.unexplained_ms:>14.3f}"
-        )
+        parts = (context.config_ms, context.compute_ms, context.dma_ms, context.switch_ms, context.unexplained_ms)
+        yield f"  {context.index:>14} " + " ".join(f"{part:>14.3f}" for part in parts)
 
 
 def _table_text(guess: TableEstimate) -> Iterator[str]:

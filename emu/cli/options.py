@@ -89,6 +89,11 @@ def _batch(text: str | int, what: str) -> int:
     return number
 
 
+def parse_batches(text: str) -> tuple[int, ...]:
+    """The batch sizes of `--batch N,N,...`."""
+    return tuple(_batch(part, "--batch") for part in text.split(","))
+
+
 _BATCH = click.option("--batch", type=int, metavar="N", help="Batch size (default 1).")
 _COMMON = (
     click.option("--runtime", type=click.Choice(RUNTIMES), help="HailoRT version (default: by architecture)."),
@@ -118,7 +123,7 @@ def hef_options_with_batches(function: F) -> F:
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         text, kwargs["batch"] = kwargs["batch"], None
-        return added(*args, batches=tuple(_batch(part, "--batch") for part in text.split(",")), **kwargs)
+        return added(*args, batches=parse_batches(text), **kwargs)
 
     added = _add_options(function, ())
     wrapper.__name__, wrapper.__doc__ = function.__name__, function.__doc__
