@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -19,6 +21,7 @@ from emu.sequencer.compatibility import check_compatible, check_strict_version, 
 from emu.sequencer.config import ZeroCopySection
 from emu.sequencer.host import HostMemory, HostSettings
 from emu.sequencer.layers import EdgeLayer, edge_layers
+from emu.sequencer.limits import check_size
 from emu.sequencer.lower import Lowered, lower
 from emu.sequencer.profiles import (
     ARCH_DEVICES,
@@ -44,6 +47,7 @@ from emu.sequencer.resources import ContextResources, GroupResources, GroupRules
 MAX_BATCH_SIZE = 63  # HAILO_MAX_BATCH_SIZE, vdma.md 3.1
 MAX_CONTEXTS = 1024  # with the three that are not dynamic (hef-compile.md 1)
 CHUNK_SIZE = 1461  # CONTEXT_NETWORK_DATA_SINGLE_CONTROL_MAX_SIZE (firmware-actions.md 4)
+_MAX_NETWORKS = 0xFF
 _MAX_RECORD = 4096  # data bytes of an action list record in DDR (firmware-actions.md 4)
 
 
@@ -77,10 +81,26 @@ def compile_hef(hef: Hef, options: CompileOptions | None = None) -> Program:
     for this device or runtime, UsageError for options that make no sense.
     """
     options = options or CompileOptions()
-    check_load(hef)
     runtime = runtime_profile(hef.runtime)
-    device = device_profile(options.device or default_device(hef.header.hw_arch))
-    return _Configure(hef, options, runtime, device).run()
+    with _no_collection():
+        check_size(hef)
+        check_load(hef)
+        device = device_profile(options.device or default_device(hef.header.hw_arch))
+        return _Configure(hef, options, runtime, device).run()
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without cyclic garbage collection: actions are small tuples without cycles, yet each generation that fills up
+    would walk the whole model again (a third of the compile time)."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 class _Configure:
@@ -213,6 +233,11 @@ class _GroupCompiler:
                     HailoStatus.HAILO_INVALID_ARGUMENT,
                     f"batch size {batch} of network {name} is above {MAX_BATCH_SIZE}",
                 )
+        if len(names) > _MAX_NETWORKS:
+            raise HailoError(
+                HailoStatus.HAILO_INVALID_HEF,
+                f"{len(names)} networks in network group {self._group.network_group_name}, at most {_MAX_NETWORKS}",
+            )
         self._names = names
         return [batch or 1 for batch in batches]
 
@@ -266,6 +291,7 @@ class _GroupCompiler:
         first = resources.context(0, preliminary.config, attach_layers=run_asap)
         recipe = ContextRecipe(
             self._runtime,
+            self._hef.container.data[self._hef.container.offset_zero_point :],
             self._hef.ccw,
             resources.config_channels,
             resources.boundary,

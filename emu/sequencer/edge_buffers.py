@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,6 +19,8 @@ from emu.sequencer.requirements import (
     scatter_gather_limits,
     single_transfer,
 )
+
+MAX_EDGES = 4096  # a limit of our own: placing takes time in the square of it
 
 
 class EdgeKey(NamedTuple):
@@ -69,6 +72,11 @@ class EdgePlanner:
     def plan(self, edges: Iterable[Edge]) -> dict[EdgeKey, EdgeMemory]:
         """Memory of every edge by its key; HAILO_CANT_MEET_BUFFER_REQUIREMENTS where no plan works."""
         waiting = sorted(edges, key=lambda edge: edge.key)
+        if len(waiting) > MAX_EDGES:
+            raise HailoError(
+                HailoStatus.HAILO_CANT_MEET_BUFFER_REQUIREMENTS,
+                f"{len(waiting)} internal edges in a network group, this planner takes {MAX_EDGES}",
+            )
         placed: dict[EdgeKey, EdgeMemory] = {}
         for optimized, use_continuous in ((True, True), (True, False), (False, True), (False, False)):
             if not waiting:
@@ -157,25 +165,19 @@ class EdgePlanner:
 def _pack(edges: Sequence[tuple[Edge, Requirements]]) -> list[_Placement]:
     """First fit among the edges that are alive at the same time."""
     out: list[_Placement] = []
+    by_offset: list[tuple[int, int, int, int]] = []  # (offset, end, first context, last context)
     for edge, needed in edges:
         page, size = needed.page_size, needed.buffer_size
-        used = sorted(
-            (other.offset, other.offset + other.requirements.buffer_size)
-            for other in out
-            if other.edge.start_context <= edge.end_context and edge.start_context <= other.edge.end_context
-        )
-        out.append(_Placement(edge, needed, _first_gap(used, size, page)))
+        offset = 0
+        for start, stop, first, last in by_offset:
+            if first > edge.end_context or last < edge.start_context:
+                continue
+            if offset + size <= start - start % page:
+                break
+            offset = max(offset, -(-stop // page) * page)
+        out.append(_Placement(edge, needed, offset))
+        insort(by_offset, (offset, offset + size, edge.start_context, edge.end_context))
     return out
-
-
-def _first_gap(used: list[tuple[int, int]], size: int, page: int) -> int:
-    end = 0
-    for start, stop in used:
-        candidate = -(-end // page) * page
-        if candidate + size <= start - start % page:
-            return candidate
-        end = max(end, stop)
-    return -(-end // page) * page
 
 
 def create_edge_buffer(host: HostMemory, runtime: RuntimeProfile, memory: EdgeMemory, batch: int) -> BufferInfo:

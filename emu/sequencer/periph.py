@@ -88,6 +88,8 @@ def calculate_periph(
         )
     if runtime.optimizes_credits and consts.should_optimize_credits and layer.type is not LayerType.DDR:
         bytes_per_buffer, buffers = _optimize_credits(bytes_per_buffer, buffers, consts)
+    if bytes_per_buffer > _U16:
+        raise _invalid(layer, HailoStatus.HAILO_INVALID_HEF, f"{bytes_per_buffer} periph bytes exceed 16 bits")
     if layer.direction is Direction.D2H:
         limit = consts.outbound_data_stream_size - 8 - desc_page_size
         if bytes_per_buffer > limit:
@@ -124,10 +126,14 @@ def _bytes_per_buffer(
     size = align_up(layer.hw_row_size, alignment)
     if size > limit:
         size = limit - limit % alignment
-    while size > 0:
-        if whole % size == 0:
-            return size
-        size -= alignment
+    if size > 0 and whole % size == 0:
+        return size
+    import numpy as np  # only now: most layers are done, and the import is slow
+
+    sizes = np.arange(max(size, 0), 0, -alignment, dtype=np.int64)
+    found = np.flatnonzero(whole % sizes == 0)
+    if len(found):
+        return int(sizes[found[0]])
     raise _invalid(
         layer,
         HailoStatus.HAILO_INVALID_ARGUMENT,
@@ -140,12 +146,17 @@ def _optimize_credits(bytes_per_buffer: int, buffers: int, consts: HwConsts) -> 
     frame = bytes_per_buffer * buffers
     words = frame // consts.fifo_word_granularity
     largest = max(consts.max_acceptable_bytes_per_buffer, bytes_per_buffer)
-    count = max(-(-frame // largest), 1) if frame else 1
+    count = max(-(-frame // largest), 1)
     end = min(frame, consts.max_periph_buffers_per_frame)
-    while count < end:
-        if words % count == 0 and frame // count <= consts.max_periph_bytes_per_buffer:
-            return frame // count, count
-        count += 1
+    if count < end and words % count == 0 and frame // count <= consts.max_periph_bytes_per_buffer:
+        return frame // count, count
+    if count < end:
+        import numpy as np  # as above
+
+        counts = np.arange(count, end, dtype=np.int64)
+        found = np.flatnonzero((words % counts == 0) & (frame // counts <= consts.max_periph_bytes_per_buffer))
+        if len(found):
+            return frame // int(counts[found[0]]), int(counts[found[0]])
     if consts.max_periph_buffers_per_frame < frame:
         return bytes_per_buffer, buffers
     return 1, frame

@@ -77,12 +77,16 @@ def batch_switching(
 
 
 class ContextRecipe:
-    """Preliminary and dynamic contexts of one network group."""
+    """Preliminary and dynamic contexts of one network group.
+
+    `ccw` is the file from the zero point of its CCW pointers on; `read_outside` refuses a pointer beyond it.
+    """
 
     def __init__(
         self,
         runtime: RuntimeProfile,
-        read_ccw: Callable[[int, int], memoryview],
+        ccw: memoryview,
+        read_outside: Callable[[int, int], memoryview],
         config_channels: Sequence[int],
         boundary: Sequence[EdgeLayer],
         boundary_channels: Callable[[EdgeLayer], int],
@@ -91,7 +95,8 @@ class ContextRecipe:
         split_allow_input: bool,
     ) -> None:
         self._runtime = runtime
-        self._read_ccw = read_ccw
+        self._ccw = ccw
+        self._read_outside = read_outside
         self._config_channels = config_channels
         self._boundary = boundary
         self._boundary_channel = boundary_channels
@@ -169,9 +174,14 @@ class ContextRecipe:
 
     def _segments(self, action: WriteCcw) -> Segments:
         """The bytes of a run: as they are, or views of the file."""
-        read = self._read_ccw
+        view, size = self._ccw, len(self._ccw)
         return tuple(
-            record if isinstance(record, bytes) else read(record.offset, record.size) for record in action.records
+            record
+            if isinstance(record, bytes)
+            else view[record.offset : record.offset + record.size]
+            if record.offset + record.size <= size
+            else self._read_outside(record.offset, record.size)
+            for record in action.records
         )
 
     def _wrap_config(self, actions: list[Wire], resources: ContextResources) -> list[Wire]:

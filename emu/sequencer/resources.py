@@ -57,15 +57,20 @@ class ContextResources:
     layers: list[ResourceLayer] = field(default_factory=list)
     ddr_pairs: list[DdrPair] = field(default_factory=list)
     config: dict[int, ConfigBuffer] = field(default_factory=dict)
+    _by_stream: dict[tuple[int, Direction], ResourceLayer] = field(default_factory=dict)
+
+    def add(self, resource: ResourceLayer) -> None:
+        self.layers.append(resource)
+        self._by_stream.setdefault((resource.layer.stream_index, resource.layer.direction), resource)
 
     def of(self, type: LayerType, direction: Direction) -> Iterable[ResourceLayer]:
         return (layer for layer in self.layers if layer.layer.type is type and layer.layer.direction is direction)
 
     def find(self, stream_index: int, direction: Direction) -> ResourceLayer:
         """The layer of a stream; HAILO_INTERNAL_FAILURE where the context has none."""
-        for layer in self.layers:
-            if layer.layer.stream_index == stream_index and layer.layer.direction is direction:
-                return layer
+        found = self._by_stream.get((stream_index, direction))
+        if found is not None:
+            return found
         raise HailoError(
             HailoStatus.HAILO_INTERNAL_FAILURE,
             f"no {direction.name} edge layer for stream {stream_index}",
@@ -115,10 +120,23 @@ class GroupResources:
             self._channels.allocate(LayerIdentifier(LayerType.CFG, H2D, "", index), engine).packed(shift)
             for index, engine in enumerate(config_engines)
         ]
+        self._check_layer_counts()
         self.caches = caches.group(layer for context in contexts for layer in context if layer.type is LayerType.CACHE)
         self.boundary = self._boundary_layers()
         self._boundary_resources = self._create_boundary()
         self._memory = EdgePlanner(host, rules.runtime, rules.device).plan(self._plan_edges())
+
+    def _check_layer_counts(self) -> None:
+        """More layers in a context than the device has channels never get any: said before work is spent on them."""
+        device = self._rules.device
+        most = device.engines * (len(device.h2d_channels) + len(device.d2h_channels))
+        for index, layers in enumerate(self._contexts):
+            if len(layers) > most:
+                raise HailoError(
+                    HailoStatus.HAILO_INTERNAL_FAILURE,
+                    f"{len(layers)} edge layers in a context, {device.name} has {most} channels",
+                    context=index,
+                )
 
     def _boundary_layers(self) -> list[EdgeLayer]:
         """Every boundary layer of the core op, in the order of get_all_layer_infos."""
@@ -396,7 +414,7 @@ class GroupResources:
 
     def _add_boundary(self, resources: ContextResources, layer: EdgeLayer) -> None:
         channel, buffer = self._boundary_resources[layer.identifier]
-        resources.layers.append(self._resource(layer, channel, buffer))
+        resources.add(self._resource(layer, channel, buffer))
 
     def _edge_buffer(self, layer: EdgeLayer) -> BufferInfo:
         """A list is made every time an output is filled, the first one is used (hef-compile.md 3)."""
@@ -413,7 +431,7 @@ class GroupResources:
         return self._edges.setdefault(key, created)
 
     def _add_inter_context_output(self, resources: ContextResources, layer: EdgeLayer, channel: int) -> None:
-        resources.layers.append(self._resource(layer, channel, self._edge_buffer(layer)))
+        resources.add(self._resource(layer, channel, self._edge_buffer(layer)))
 
     def _add_inter_context_input(self, resources: ContextResources, layer: EdgeLayer, channel: int) -> None:
         buffer = self._edges.get(EdgeKey(layer.connected_context, layer.connected_stream))
@@ -425,7 +443,7 @@ class GroupResources:
                 context=layer.context_index,
                 stream=layer.stream_index,
             )
-        resources.layers.append(self._resource(layer, channel, buffer))
+        resources.add(self._resource(layer, channel, buffer))
 
     def _add_ddr_output(self, resources: ContextResources, layer: EdgeLayer, h2d: int, d2h: int) -> None:
         if not self._rules.padded_ddr_buffers:
@@ -452,17 +470,17 @@ class GroupResources:
                 buffer.buffer_type,
             )
         )
-        resources.layers.append(self._resource(layer, d2h, buffer))
+        resources.add(self._resource(layer, d2h, buffer))
 
     def _add_ddr_input(
         self, resources: ContextResources, output: EdgeLayer, layer: EdgeLayer, h2d: int, d2h: int
     ) -> None:
         buffer = self._edges[EdgeKey(output.context_index, output.stream_index)]
-        resources.layers.append(self._resource(layer, h2d, buffer, connected_d2h_channel=d2h))
+        resources.add(self._resource(layer, h2d, buffer, connected_d2h_channel=d2h))
 
     def _add_cache(self, resources: ContextResources, layer: EdgeLayer, channel: int) -> None:
         buffer, entries = self.caches.buffer_info(layer, self.batch(layer))
-        resources.layers.append(self._resource(layer, channel, buffer, cache_batch_size=entries))
+        resources.add(self._resource(layer, channel, buffer, cache_batch_size=entries))
 
 
 def _ddr_identifiers(output: EdgeLayer) -> tuple[LayerIdentifier, LayerIdentifier]:

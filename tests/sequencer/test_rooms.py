@@ -234,7 +234,9 @@ def test_host_settings() -> None:
 
 def test_the_hardware_profiles_answer_the_same_constants() -> None:
     """GET_HW_CONSTS is part of the profile (cli.md): what the compiler assumes is what the device answers."""
+    from dataclasses import astuple
+
     from emu.hw.profiles import load
 
     for name, device in DEVICES.items():
-        assert tuple(load(name).identity.hw_consts) == tuple(device.hw_consts), name
+        assert astuple(load(name).identity.hw_consts) == tuple(device.hw_consts), name
