@@ -30,6 +30,7 @@ class RunOptions:
     outputs: str | None = None
     device_output: tuple[str, ...] = ()
     until: str | None = None
+    actions: str | None = None
 
 
 class _RunCommand(click.Command):
@@ -40,7 +41,7 @@ class _RunCommand(click.Command):
 
 
 @click.command(cls=_RunCommand)
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.argument("models", nargs=-1, metavar="MODEL...")
 @hef_options
 @click.option("--trace", metavar="[=FILE]", help="Print a readable line per event, or write FILE.")
 @click.option(
@@ -56,6 +57,7 @@ class _RunCommand(click.Command):
     "--device-output", multiple=True, metavar="NAME=FILE.bin", help="Real bytes of a device stream."
 )
 @click.option("--until", metavar="OP", help="OM/MS: compute only what precedes OP and show its inputs.")
+@click.option("--actions", metavar="FILE", help="Execute the action lists of a capture instead of a model.")
 def command(
     models: tuple[str, ...],
     common: HefOptions,
@@ -69,6 +71,7 @@ def command(
     outputs: str | None,
     device_output: tuple[str, ...],
     until: str | None,
+    actions: str | None,
 ) -> None:
     """Execute HEFs on the simulated device, or an OM/MS graph on the numpy reference executor."""
     if as_json and trace == TRACE_TO_STDOUT:
@@ -88,7 +91,15 @@ def command(
         outputs=outputs,
         device_output=device_output,
         until=until,
+        actions=actions,
     )
+    if bool(models) == (actions is not None):
+        raise UsageError("run takes one or more MODELs, or --actions FILE")
+    if actions is not None:
+        from emu.cli import run_hef
+
+        run_hef.run_capture(options)
+        return
     kinds = {model.kind for model in options.models}
     if kinds == {Kind.HEF}:
         if until is not None:

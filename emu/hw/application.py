@@ -65,6 +65,8 @@ class Context:
     last_grant: int = -1
     runs: int = 0
     simulated_ns: int = 0
+    config_bytes: int = 0
+    data_bytes: int = 0
 
     @property
     def name(self) -> str:

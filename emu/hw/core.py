@@ -13,6 +13,7 @@ from typing import Protocol
 
 import simpy
 
+from emu.hw.application import Context
 from emu.hw.clock import Clock, Signal
 from emu.hw.cluster import Clusters
 from emu.hw.nms import NmsUnits
@@ -62,7 +63,7 @@ class FramePass:
     """Frames of one network through one context; `limit` None: until the application is stopped."""
 
     core: Core
-    context: str
+    context: Context
     network: int | None
     inputs: list[Edge]
     outputs: list[Edge]
@@ -181,7 +182,7 @@ class Core:
 
     def open(
         self,
-        context: str,
+        context: Context,
         flow: Flow,
         origin: int,
         gate: int,
@@ -334,7 +335,7 @@ class Core:
         """The input of a frame has been fetched; schedule its outputs."""
         now = self.clock.time
         for edge in one.inputs:
-            self._count(edge, 1)
+            self._count(one, edge, 1)
             if edge.kind is EdgeKind.BOUNDARY and self.host is not None:
                 self.host.input_done(edge.channel, 1, now)
         if self.tracer is not None:
@@ -352,9 +353,9 @@ class Core:
         for edge in one.outputs:
             name = self.stream_names.get(edge.channel.packed)
             if edge.kind is not EdgeKind.BOUNDARY or name is None:
-                name = f"{one.context} stream {edge.stream}"
+                name = f"{one.context.name} stream {edge.stream}"
             content = synthetic(name, self.seed, number, common, edge.frame_bytes * self._transfers(edge))
-            self._count(edge, 1)
+            self._count(one, edge, 1)
             if edge.kind is EdgeKind.BOUNDARY:
                 if self.host is not None:
                     self.host.output_done(edge.channel, number, content, now)
@@ -394,7 +395,7 @@ class Core:
         if frames <= 0:
             return 0
         for edge in one.inputs + one.outputs:
-            self._count(edge, frames)
+            self._count(one, edge, frames)
             if edge.kind is EdgeKind.BOUNDARY:
                 step = frames * edge.descriptors_per_frame * self._transfers(edge)
                 edge.channel.available += step
@@ -409,13 +410,15 @@ class Core:
         self.jumps += 1
         return frames
 
-    def _count(self, edge: Edge, frames: int) -> None:
+    def _count(self, one: FramePass, edge: Edge, frames: int) -> None:
         transfers = self._transfers(edge)
         channel = edge.channel
         edge.done += frames
         channel.processed += frames * transfers * edge.descriptors_per_frame
         channel.transfers += frames * transfers
-        channel.bytes += frames * transfers * edge.frame_bytes
+        size = frames * transfers * edge.frame_bytes
+        channel.bytes += size
+        one.context.data_bytes += size
 
     def _transfers(self, edge: Edge) -> int:
         return edge.channel.transfers_per_frame if edge.kind is EdgeKind.BOUNDARY else 1
@@ -443,7 +446,7 @@ class Core:
                 now,
                 Kind.TRANSFER,
                 self.application,
-                one.context,
+                one.context.name,
                 unit=edge.channel.describe(),
                 cause=f"{edge.kind.value} stream {edge.stream}" + (f" {name}" if name else ""),
                 bytes=edge.frame_bytes * self._transfers(edge),

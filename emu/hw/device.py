@@ -214,7 +214,7 @@ class Device:
         lines = []
         for one in self.core.passes:
             total = "endless" if one.limit is None else one.limit
-            lines.append(f"frames of {one.context}: {one.completed} of {total} delivered")
+            lines.append(f"frames of {one.context.name}: {one.completed} of {total} delivered")
             if one.blocked:
                 lines.append(one.blocked)
         return lines

@@ -353,7 +353,7 @@ class Firmware:
         endless = application.single_context
         limit = None if endless and not self.batch_count else self.batch * (self.batch_count if endless else 1)
         device.core.open(
-            carrier.name,
+            carrier,
             self._flow(application, carrier),
             max(granted, round(device.bus.idle_at)),
             self.now,

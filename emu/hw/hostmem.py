@@ -170,12 +170,14 @@ class HostMemory:
 
 
 def _extent(entry: DescriptorProgram, page_size: int, buffers: dict[int, HostBuffer]) -> Extent:
+    per_transfer = -(-entry.size // page_size)
+    count = per_transfer * entry.transfers
+    size = entry.size if entry.transfers == 1 else count * page_size
     if entry.segments is not None:
         # source bytes belong to this one programming; `offset` counts in the mapped buffer, not in the segments
         buffer, offset = HostBuffer(entry.size, entry.segments), 0
     else:
         buffer = buffers.setdefault(entry.buffer_id, HostBuffer(0))
-        buffer.size = max(buffer.size, entry.offset + entry.size)
+        buffer.size = max(buffer.size, entry.offset + size)
         offset = entry.offset
-    count = -(-entry.size // page_size)
-    return Extent(entry.start, count, entry.size, buffer, offset, entry.device_interrupt)
+    return Extent(entry.start, count, size, buffer, offset, entry.device_interrupt)

@@ -34,18 +34,20 @@ UNKNOWN_COMPUTE = Compute(0.0, 0.0, 0.0, "none: action lists say nothing about c
 
 @dataclass(frozen=True, slots=True)
 class ContextResult:
-    """One context of a group: executed `runs` times, `simulated_ns` in all."""
+    """One context of a group: executed `runs` times, `simulated_ns` and bytes moved (configuration, data) in all."""
 
     context_type: str
     index: int
     runs: int
     simulated_ns: int
     actions: dict[str, int]
+    config_bytes: int
+    data_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class StreamResult:
-    """One boundary stream: frames and bytes that passed, kept frame contents if asked for."""
+    """One boundary stream: frames and bytes that passed; `contents` of all frames of an output if asked for."""
 
     name: str
     direction: Direction
@@ -73,14 +75,14 @@ class GroupResult:
 
 @dataclass(slots=True)
 class RunRequest:
-    """What to run. `frames` per group; `inputs` gives the wire bytes of a stream's frame, None: seeded random."""
+    """What to run. `frames` per group; `inputs` gives the wire bytes of a stream's frame by (group, stream, frame),
+    None: seeded random. `timings` per group; None: the core counts as infinitely fast."""
 
     frames: int
     seed: int = 0
-    inputs: InputFrames | None = None
+    inputs: Callable[[int, str, int], bytes] | None = None
     keep_outputs: bool = False
-    computes: Sequence[Compute] | None = None
-    groups: Sequence[int] | None = None
+    timings: Sequence[GroupTiming] | None = None
     layout: int | None = None
     tracer_for: Callable[[Callable[[], int]], Tracer] | None = None
     may_jump: bool = True
@@ -123,9 +125,8 @@ def run_program(program: Program, profile: Profile, request: RunRequest) -> RunR
     try:
         session.configure()
         result = RunResult(device=device)
-        wanted = range(len(program.network_groups)) if request.groups is None else request.groups
-        for index in wanted:
-            result.groups.append(session.run_group(program.network_groups[index]))
+        for group in program.network_groups:
+            result.groups.append(session.run_group(group))
         session.release()
         result.events = device.clock.events
         return result
@@ -163,7 +164,7 @@ class Session:
         device, request = self.device, self.request
         application = device.applications[group.application_index]
         for context in application.contexts:
-            context.runs = context.simulated_ns = 0
+            context.runs = context.simulated_ns = context.config_bytes = context.data_bytes = 0
         writes, ccw, opaque = device.memory.register_writes, device.config.ccw_bytes, device.config.opaque_bytes
         batch = application.header.batch_size
         frames = request.frames
@@ -213,20 +214,22 @@ class Session:
             group.streams,
             frames,
             batch,
-            self.request.inputs or random_input(self.request.seed, sizes),
+            self._inputs(group.application_index) or random_input(self.request.seed, sizes),
             self.request.keep_outputs,
             0.0 if single else self.timings[group.application_index].host_ns,
         )
 
+    def _inputs(self, group: int) -> InputFrames | None:
+        inputs = self.request.inputs
+        return None if inputs is None else lambda stream, frame: inputs(group, stream, frame)
+
     def _prepare_timing(self, group: NetworkGroupProgram) -> None:
-        computes = self.request.computes
-        if computes is not None:
-            compute = computes[group.application_index]
-        else:
-            compute = UNKNOWN_COMPUTE
+        if self.request.timings is not None:
+            self.timings.append(self.request.timings[group.application_index])
+            return
         if not group.contexts:
             group = replace(group, contexts=tuple(record.context for record in group.ddr_action_list))
-        self.timings.append(group_timing(group, self.program.runtime, self.device.profile, compute))
+        self.timings.append(group_timing(group, self.program.runtime, self.device.profile, UNKNOWN_COMPUTE))
 
     def _flow(self, application: int, context: int) -> Flow | None:
         flows = self.timings[application].flows
@@ -324,7 +327,13 @@ class Session:
 
 def _context_result(context: Context) -> ContextResult:
     return ContextResult(
-        context.type.name.lower(), context.index, context.runs, context.simulated_ns, dict(context.counts)
+        context.type.name.lower(),
+        context.index,
+        context.runs,
+        context.simulated_ns,
+        dict(context.counts),
+        context.config_bytes,
+        context.data_bytes,
     )
 
 

@@ -104,5 +104,7 @@ def _on_channel(fw: Firmware, packed: int) -> ConfigChannel:
 
 
 def _moved(fw: Firmware, channel: ConfigChannel, size: int) -> None:
+    assert fw.context is not None
+    fw.context.config_bytes += size
     if fw.tracing:
         fw.note, fw.note_bytes = f"config stream {channel.config_stream_index}", size

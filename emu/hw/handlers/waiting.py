@@ -155,7 +155,7 @@ def frames_chain(fw: Firmware, network: int | None) -> list[str]:
         if network is not None and one.network not in (None, network):
             continue
         total = "endless" if one.limit is None else one.limit
-        lines.append(f"frames of {one.context}: {one.completed} of {total} delivered, {one.launched} launched")
+        lines.append(f"frames of {one.context.name}: {one.completed} of {total} delivered, {one.launched} launched")
         if one.blocked:
             lines.append(one.blocked)
     return lines
