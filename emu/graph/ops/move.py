@@ -178,3 +178,24 @@ class Permute(Op):
 
     def reference(self, x: Array) -> Array:
         return np.ascontiguousarray(x.transpose(self.order))
+
+
+@dataclass(frozen=True, slots=True)
+class Each(Op):
+    """Op i on operand i (results of a graph, each with its own change of layout)."""
+
+    ops: tuple[Op, ...]
+
+    def shape(self, *operands: Operand) -> list[Shape | None]:
+        found: list[Shape | None] = []
+        for op, operand in zip(self.ops, operands, strict=True):
+            shape = op.shape(operand)
+            found += shape if isinstance(shape, list) else [shape]
+        return found
+
+    def reference(self, *arrays: Array) -> list[Array]:
+        found: list[Array] = []
+        for op, array in zip(self.ops, arrays, strict=True):
+            result = op.fast(array)
+            found += result if isinstance(result, list) else [result]
+        return found
