@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -19,7 +19,8 @@ import xxhash
 from emu.errors import HailoError, HailoStatus
 from emu.hef.model import ExternalResource
 from emu.hef.runtime import V4_18, V4_20, V4_21, V5_1, V5_2, Runtime
-from emu.recognise import foreign_name
+from emu.hef.source import Source
+from emu.recognise import HEAD_SIZE, foreign_name
 
 MAGIC = 0x01484546
 CCW_ALIGNMENT = 4096
@@ -86,19 +87,41 @@ class Section:
     size: int
 
 
-class Checksum:
-    """A checksum in the header over `data`, bytes `offset` on; computed when asked for, once."""
+class _Crc32:
+    """zlib.crc32 with the interface of hashlib."""
 
-    def __init__(self, name: str, stored: int | bytes, data: memoryview, offset: int) -> None:
+    def __init__(self) -> None:
+        self._value = 0
+
+    def update(self, data: memoryview) -> None:
+        self._value = zlib.crc32(data, self._value)
+
+    def intdigest(self) -> int:
+        return self._value
+
+
+class Checksum:
+    """A checksum in the header over `size` bytes from `offset` on; computed when asked for, once."""
+
+    def __init__(self, name: str, stored: int | bytes, source: Source, offset: int, end: int) -> None:
         self.name = name
         self.stored = stored
         self.offset = offset
-        self.size = len(data)
-        self._data = data
+        self.size = max(0, min(end, source.size) - offset)
+        self._source = source
 
     @cached_property
     def computed(self) -> int | bytes:
-        return _ALGORITHMS[self.name](self._data)
+        chunks = self._source.chunks(self.offset, self.offset + self.size)
+        if self.name == "md5":
+            md5 = hashlib.md5(usedforsecurity=False)
+            for chunk in chunks:
+                md5.update(chunk)
+            return md5.digest()
+        state = _Crc32() if self.name == "crc" else xxhash.xxh3_64()
+        for chunk in chunks:
+            state.update(chunk)
+        return state.intdigest()
 
     @property
     def matches(self) -> bool:
@@ -111,14 +134,6 @@ class Checksum:
         return f"{value:08x}" if self.name == "crc" else f"{value:016x}"
 
 
-_ALGORITHMS: dict[str, Callable[[memoryview], int | bytes]] = {
-    "md5": lambda data: hashlib.md5(data, usedforsecurity=False).digest(),
-    "crc": zlib.crc32,
-    "xxh3_64bits": xxhash.xxh3_64_intdigest,
-    "proto_xxh3_64bits": xxhash.xxh3_64_intdigest,
-}
-
-
 class Container:
     """A container whose header could be read.
 
@@ -126,18 +141,19 @@ class Container:
     bytes end before the header does, 92 for an unknown version; `validate` does the rest of the runtime's checks.
     """
 
-    def __init__(self, data: memoryview, name: str, *, from_memory: bool = False, runtime: Runtime = V5_2) -> None:
-        self.data = data
-        self.name = name
+    def __init__(self, source: Source, *, from_memory: bool = False, runtime: Runtime = V5_2) -> None:
+        self.source = source
+        self.name = source.name
         self.from_memory = from_memory
-        self.file_size = len(data)
+        self.file_size = source.size
         self._check_memory_size(runtime)
         if self.file_size < _COMMON.size:
             raise self._short(runtime, _COMMON.size)
+        head = source.read(0, max(layout.header_size for layout in LAYOUTS.values()))
         self.magic: int
         self.version: int
         self.hef_proto_size: int
-        self.magic, self.version, self.hef_proto_size = _COMMON.unpack_from(data)
+        self.magic, self.version, self.hef_proto_size = _COMMON.unpack_from(head)
         layout = LAYOUTS.get(self.version)
         if layout is None or runtime < layout.since:
             raise self._unknown_version(runtime, layout)
@@ -145,11 +161,16 @@ class Container:
         if self.file_size < self.header_size:
             raise self._short(runtime, self.header_size)
         self.fields: dict[str, int | bytes] = {
-            field.name: bytes(data[field.offset : field.offset + field.size])
+            field.name: bytes(head[field.offset : field.offset + field.size])
             if field.size == 16
-            else int.from_bytes(data[field.offset : field.offset + field.size], "big")
+            else int.from_bytes(head[field.offset : field.offset + field.size], "big")
             for field in layout.fields
         }
+
+    @property
+    def data(self) -> memoryview:
+        """All bytes of the file."""
+        return self.source.data
 
     # --- the numbers of the header ------------------------------------------------------------------------------
 
@@ -205,7 +226,7 @@ class Container:
     def checksum(self) -> Checksum:
         """The checksum over everything behind the header."""
         name = {0: "md5", 1: "crc"}.get(self.version, "xxh3_64bits")
-        return Checksum(name, self.fields[name], self.data[self.header_size :], self.header_size)
+        return Checksum(name, self.fields[name], self.source, self.header_size, self.file_size)
 
     @cached_property
     def proto_checksum(self) -> Checksum | None:
@@ -214,7 +235,7 @@ class Container:
         if not stored:
             return None
         end = self.header_size + self.hef_proto_size
-        return Checksum("proto_xxh3_64bits", stored, self.data[self.header_size : end], self.header_size)
+        return Checksum("proto_xxh3_64bits", stored, self.source, self.header_size, end)
 
     def checks_proto_only(self, runtime: Runtime) -> bool:
         """Whether this runtime looks at the proto hash and at nothing else (hef-container.md 2)."""
@@ -310,11 +331,11 @@ class Container:
         elif self.magic == MAGIC:
             text = f"container version {self.version} is not known (0 to {max(LAYOUTS)})"
         else:
-            text = f"not a HEF: the file starts with {bytes(self.data[:4]).hex(' ')}{self._instead()}"
+            text = f"not a HEF: the file starts with {bytes(self.source.read(0, 4)).hex(' ')}{self._instead()}"
         return self._refusal(runtime, HailoStatus.HAILO_HEF_NOT_SUPPORTED, text)
 
     def _instead(self) -> str:
-        foreign = foreign_name(self.data)
+        foreign = foreign_name(self.source.read(0, HEAD_SIZE))
         return f"; it is {foreign}" if foreign else ""
 
     def _refusal(self, runtime: Runtime, status: HailoStatus, message: str) -> HailoError:
@@ -323,9 +344,9 @@ class Container:
     # --- bytes of the sections ----------------------------------------------------------------------------------
 
     @property
-    def proto(self) -> memoryview:
+    def proto(self) -> bytes | memoryview:
         """The bytes of the message; fewer than hef_proto_size where the file ends before."""
-        return self.data[self.header_size : self.header_size + self.hef_proto_size]
+        return self.source.read(self.header_size, self.header_size + self.hef_proto_size)
 
     def ccw(self, offset: int, size: int) -> memoryview:
         """`size` bytes at `offset` from the zero point.

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import mmap
-import os
-import stat
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, cast
 
 from google.protobuf.message import DecodeError
 
-from emu.errors import HailoError, HailoStatus, UsageError
+from emu.errors import HailoStatus
 from emu.hef import build
 from emu.hef.container import Container
 from emu.hef.features import SupportedFeatures, supported_features
@@ -24,12 +20,11 @@ from emu.hef.model import (
     NetworkGroup,
 )
 from emu.hef.runtime import V5_0, V5_2, Runtime, default_runtime
+from emu.hef.source import Origin, Source, open_source
 from emu.schemas import hef_pb2 as pb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-Source: TypeAlias = str | Path | bytes | bytearray | memoryview | BinaryIO
 
 
 class Hef:
@@ -101,58 +96,11 @@ class Hef:
 
     def reopen(self, runtime: str) -> Hef:
         """The same bytes as another runtime opens them; raises as `open_hef` does."""
-        return _open(self.container.data, self.name, Runtime.parse(runtime), self.container.from_memory)
+        return _open(self.container.source, Runtime.parse(runtime), self.container.from_memory)
 
     def ccw(self, offset: int, size: int) -> memoryview:
         """The CCW bytes of a pointer action, a view of the file; HailoError 14 outside of it."""
         return self.container.ccw(offset, size)
-
-
-def _map(path: Path) -> memoryview:
-    """The bytes of a regular file, mapped. HailoError 13: cannot be opened; 14: cannot be read (a directory …)."""
-    try:
-        with path.open("rb") as file:
-            return _map_descriptor(file.fileno(), str(path))
-    except OSError as error:
-        if isinstance(error, IsADirectoryError):
-            raise _unreadable(str(path), "is a directory") from error
-        reason = (error.strerror or str(error)).lower()
-        raise HailoError(
-            HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open the file: {reason}", file=str(path)
-        ) from error
-
-
-def _map_descriptor(descriptor: int, name: str) -> memoryview:
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        raise _unreadable(name, "is not a regular file (`-` reads standard input)")
-    if status.st_size == 0:
-        return memoryview(b"")
-    return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
-
-
-def _unreadable(name: str, what: str) -> HailoError:
-    return HailoError(HailoStatus.HAILO_FILE_OPERATION_FAILURE, f"{name} {what}", file=name)
-
-
-def read_source(source: Source) -> tuple[memoryview, str]:
-    """The bytes of a source and its name; files are mapped, not read. UsageError for another type."""
-    if isinstance(source, str | Path):
-        return _map(Path(source)), str(source)
-    if isinstance(source, bytes | bytearray | memoryview):
-        return memoryview(source).cast("B").toreadonly(), "<memory>"
-    if hasattr(source, "read"):
-        name = str(getattr(source, "name", "<file>"))
-        try:
-            descriptor = source.fileno()
-        except OSError:
-            return memoryview(source.read()), name
-        if source.tell() == 0 and stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return _map_descriptor(descriptor, name), name
-        return memoryview(source.read()), name
-    raise UsageError(
-        f"a HEF opens from a path (str, Path), bytes, a memoryview or a binary file, not from {type(source).__name__}"
-    )
 
 
 def _parse(container: Container) -> pb.ProtoHEFHef | None:
@@ -162,14 +110,14 @@ def _parse(container: Container) -> pb.ProtoHEFHef | None:
         return None
     message = pb.ProtoHEFHef()
     try:
-        message.ParseFromString(bytes(proto))
+        message.ParseFromString(cast("bytes", proto))  # any buffer will do, and is not copied; the stub is narrower
     except DecodeError:
         return None
     return message
 
 
 def open_hef(
-    source: Source,
+    source: Origin,
     *,
     runtime: str | None = None,
     from_memory: bool = False,
@@ -184,13 +132,13 @@ def open_hef(
     Raises HailoError 13 or 14 (cannot be opened or read), 91 (corrupt), 92 (not a HEF, unknown version); up to 4.20
     the last two are 26. UsageError for a source or a version that is none.
     """
-    data, name = read_source(source)
     given = runtime_version if runtime_version is not None else runtime
-    return _open(data, name, None if given is None else Runtime.parse(given), from_memory)
+    version = None if given is None else Runtime.parse(given)
+    return _open(open_source(source), version, from_memory)
 
 
-def _open(data: memoryview, name: str, version: Runtime | None, from_memory: bool) -> Hef:
-    container = Container(data, name, from_memory=from_memory, runtime=version or V5_2)
+def _open(source: Source, version: Runtime | None, from_memory: bool) -> Hef:
+    container = Container(source, from_memory=from_memory, runtime=version or V5_2)
     message = None
     if version is None:
         message = _parse(container)
@@ -202,6 +150,6 @@ def _open(data: memoryview, name: str, version: Runtime | None, from_memory: boo
         raise version.refusal(
             HailoStatus.HAILO_HEF_FILE_CORRUPTED,
             f"the {container.hef_proto_size} bytes behind the header do not parse as the protobuf message of a HEF",
-            file=name,
+            file=container.name,
         )
     return Hef(container, message, version)

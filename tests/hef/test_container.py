@@ -15,6 +15,7 @@ from emu.errors import HailoError
 from emu.hef import open_hef
 from emu.hef.container import Container
 from emu.hef.damage import ccw_pointers, overlooked_damage
+from emu.hef.source import open_source
 from tests.conftest import DATA, SHARED, needs_shared
 
 SMALL = sorted((DATA / "hef").glob("ctr_*.hef"))
@@ -125,6 +126,6 @@ def test_default_runtime_follows_the_architecture():
 
 
 def test_a_header_can_be_read_without_the_rest():
-    container = Container(memoryview((DATA / "hef" / "ctr_v3_ph_ok.hef").read_bytes()[:60]), "cut")
+    container = Container(open_source((DATA / "hef" / "ctr_v3_ph_ok.hef").read_bytes()[:60]))
     assert container.version == 3
     assert container.file_size == 60

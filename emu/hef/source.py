@@ -1,0 +1,123 @@
+"""Where the bytes of a HEF come from: a mapped file, or a buffer that the caller holds."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+from emu.errors import HailoError, HailoStatus, UsageError
+
+Origin: TypeAlias = str | Path | bytes | bytearray | memoryview | BinaryIO
+
+CHUNK_SIZE = 1 << 18
+
+
+class Source:
+    """The bytes of a HEF and their `name`; `data` views them all without a copy.
+
+    A file is mapped on first use of `data`. `read` and `chunks` go through its descriptor instead where that is
+    cheaper: reading a page once costs less than mapping it.
+    """
+
+    def __init__(self, name: str, size: int, data: memoryview | None, descriptor: int | None = None) -> None:
+        self.name = name
+        self.size = size
+        self._data = data
+        self._descriptor = descriptor
+        if descriptor is not None:
+            weakref.finalize(self, os.close, descriptor)
+
+    @property
+    def data(self) -> memoryview:
+        if self._data is None:
+            assert self._descriptor is not None
+            self._data = memoryview(mmap.mmap(self._descriptor, self.size, access=mmap.ACCESS_READ))
+        return self._data
+
+    def read(self, start: int, end: int) -> bytes | memoryview:
+        """The bytes from `start` to `end`, or to the end of the file where that comes first."""
+        size = min(end, self.size) - start
+        if self._descriptor is None or size > CHUNK_SIZE:
+            return self.data[start:end]
+        return os.pread(self._descriptor, max(0, size), start)
+
+    def chunks(self, start: int, end: int) -> Iterator[memoryview]:
+        """The same bytes piece by piece; a piece is valid until the next one."""
+        end = min(end, self.size)
+        if self._descriptor is None or end <= start:
+            yield self.data[start:end]
+            return
+        buffer = memoryview(bytearray(min(CHUNK_SIZE, end - start)))
+        while start < end:
+            read = os.preadv(self._descriptor, [buffer[: end - start]], start)
+            if read == 0:
+                raise _unreadable(self.name, f"ends at {start} while it is read")
+            yield buffer[:read]
+            start += read
+
+
+def _of_buffer(data: memoryview, name: str) -> Source:
+    return Source(name, data.nbytes, data)
+
+
+def open_source(origin: Origin) -> Source:
+    """Open a path, or take over the bytes of a buffer or binary file; files are mapped, not read.
+
+    Raises HailoError 13 (cannot be opened) or 14 (a directory or another thing that is no regular file), UsageError
+    for an origin of another type.
+    """
+    if isinstance(origin, str | Path):
+        return _open_path(os.fspath(origin))
+    if isinstance(origin, bytes | bytearray | memoryview):
+        return _of_buffer(memoryview(origin).cast("B").toreadonly(), "<memory>")
+    if hasattr(origin, "read"):
+        return _take_file(origin)
+    raise UsageError(
+        f"a HEF opens from a path (str, Path), bytes, a memoryview or a binary file, not from {type(origin).__name__}"
+    )
+
+
+def _open_path(path: str) -> Source:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise HailoError(HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open the file: {reason}", file=path) from error
+    try:
+        size = _size(descriptor, path)
+    except HailoError:
+        os.close(descriptor)
+        raise
+    return Source(path, size, None if size else memoryview(b""), descriptor)
+
+
+def _size(descriptor: int, name: str) -> int:
+    """Bytes of a regular file; anything else could block, or never end."""
+    status = os.fstat(descriptor)
+    if stat.S_ISDIR(status.st_mode):
+        raise _unreadable(name, "is a directory")
+    if not stat.S_ISREG(status.st_mode):
+        raise _unreadable(name, "is not a regular file (`-` reads standard input)")
+    return status.st_size
+
+
+def _take_file(file: Any) -> Source:
+    """An open file: a regular one at its start by its descriptor, any other by reading it."""
+    name = str(getattr(file, "name", "<file>"))
+    try:
+        descriptor = file.fileno()
+    except OSError:
+        return _of_buffer(memoryview(file.read()), name)
+    if file.tell() == 0 and stat.S_ISREG(os.fstat(descriptor).st_mode):
+        size = _size(descriptor, name)
+        return Source(name, size, None if size else memoryview(b""), os.dup(descriptor))
+    return _of_buffer(memoryview(file.read()), name)
+
+
+def _unreadable(name: str, what: str) -> HailoError:
+    return HailoError(HailoStatus.HAILO_FILE_OPERATION_FAILURE, f"{name} {what}", file=name)
