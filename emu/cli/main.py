@@ -19,6 +19,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inspect": ("emu.cli.inspect", "Show everything a file says about itself."),
     "parse-hef": ("emu.cli.parse_hef", "Print what `hailortcli parse-hef` prints, to the byte."),
     "actions": ("emu.cli.actions", "Print the compiled action lists of a HEF, or disassemble one."),
+    "disasm": ("emu.cli.disasm", "Describe a HEF as readable YAML."),
+    "asm": ("emu.cli.asm", "Turn a description of `disasm` back into the HEF, byte for byte."),
     "estimate": ("emu.cli.estimate", "Estimate FPS, latency and activation time of a HEF, and say why."),
     "sweep": ("emu.cli.sweep", "Estimate many HEFs at many batch sizes, devices and links into a table."),
 }
