@@ -24,10 +24,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.estimate.estimate import GroupModel
 from emu.estimate.table import Network, fixed_intervals
 from emu.hef import open_hef
 from emu.hw import profiles
+from emu.hw.schedule import GroupSchedule
 from emu.hw.workload import group_timings
 from emu.sequencer.compile import CompileOptions, compile_hef
 
@@ -129,8 +129,8 @@ def least_deviations(features: Array, target: Array) -> Array:
     solution: Array = np.zeros(features.shape[1])
     for _ in range(200):
         root = np.sqrt(weights)
-        solution = np.linalg.lstsq(features * root[:, None], target * root, rcond=None)[0]
-        weights = 1 / np.maximum(np.abs(features @ solution - target), 1e-4)
+        solution = np.asarray(np.linalg.lstsq(features * root[:, None], target * root, rcond=None)[0], np.float64)
+        weights = np.asarray(1 / np.maximum(np.abs(features @ solution - target), 1e-4), np.float64)
     return solution
 
 
@@ -239,7 +239,7 @@ def read_two_contexts(path: Path = TWO_CONTEXTS) -> TwoContexts:
     program = compile_hef(hef)
     profile = replace(profiles.load(program.device), config_bytes_per_second=math.inf, context_switch_ns=0.0)
     timing = group_timings(hef, program, CompileOptions(), profile)[0]
-    fixed_ns, interval_ns = GroupModel(profile, program.runtime, program.network_groups[0], timing).line()
+    fixed_ns, interval_ns = GroupSchedule(profile, program.runtime, program.network_groups[0], timing).line()
     fill_ns = sum(flow.latency_ns - flow.interval_ns for flow in timing.flows)
     contexts = len(timing.flows)
     return TwoContexts(interval_ns, fill_ns / contexts, (fixed_ns - fill_ns) / contexts)
@@ -268,8 +268,9 @@ class TableFit:
             f"fixed_intervals = [{numbers['fixed_intervals']}]\n"
             f"log_fps8 = [{numbers['log_fps8']}]\n"
             f'basis = "fitted"\n'
-            f'source = "benchmarks/calibrate.py fit_table: {self.rows} published rows of {arch}; on {self.left_out} rows '
-            f'left out the median error is {self.ratio_error:.1%} of batch 8 / batch 1, {self.fps8_error:.0%} of FPS"\n'
+            f'source = "benchmarks/calibrate.py fit_table: {self.rows} published rows of {arch}; on {self.left_out} '
+            f"rows left out the median error is {self.ratio_error:.1%} of batch 8 / batch 1, "
+            f'{self.fps8_error:.0%} of FPS"\n'
         )
 
 

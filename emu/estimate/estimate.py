@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 from emu.errors import UsageError
 from emu.estimate.assumptions import Assumption, assumptions
-from emu.estimate.schedule import Schedule, schedule
 from emu.hef import Hef
 from emu.hw import profiles
-from emu.hw.profiles import Profile
-from emu.hw.timing import Bound, Flow, GroupTiming, plain_actions
+from emu.hw.schedule import GroupSchedule, Schedule, schedule
+from emu.hw.timing import Bound, Flow
 from emu.hw.workload import assumed_clock_hz, group_timings
-from emu.sequencer.actions import Action
 from emu.sequencer.compile import CompileOptions, compile_hef
-from emu.sequencer.program import ContextType, NetworkGroupProgram
 
 NS_PER_MS = 1e6
 STATUS_REQUEST_BYTES = 42  # CHANGE_CONTEXT_SWITCH_STATUS, silicon-facts.md b
@@ -145,101 +141,44 @@ def estimate(
     )
 
 
-class GroupModel:
-    """A compiled network group with its timing: answers for any batch size."""
-
-    def __init__(self, profile: Profile, runtime: str, group: NetworkGroupProgram, timing: GroupTiming) -> None:
-        self._profile = profile
-        self._timing = timing
-        lists = {
-            kind: [
-                list(plain_actions(context.actions(runtime)))
-                for context in group.contexts
-                if context.context_type is kind
-            ]
-            for kind in ContextType
-        }
-        self._activation: list[Action] = list(chain.from_iterable(lists[ContextType.ACTIVATION]))
-        self._preliminary: list[Action] = list(chain.from_iterable(lists[ContextType.PRELIMINARY]))
-        self._dynamic = lists[ContextType.DYNAMIC]
-
-    @property
-    def single_context(self) -> bool:
-        return len(self._dynamic) == 1
+class GroupModel(GroupSchedule):
+    """A compiled network group with its timing: the figures for any batch size."""
 
     def batch(self, batch: int) -> BatchEstimate:
         """All figures for one batch size."""
-        runs = self._runs(batch)
-        period = self._period_ns(runs, batch)
-        contexts = tuple(self._context(index, run, batch) for index, run in enumerate(runs))
+        period = self.period_ns(batch)
+        contexts = tuple(self._context(index, run, batch) for index, run in enumerate(self.runs(batch)))
         return BatchEstimate(
             batch=batch,
             fps=batch / period * 1e9 if period else float("inf"),
-            first_frame_latency_ms=self._latency_ns(runs, batch) / NS_PER_MS,
+            first_frame_latency_ms=self.latency_ns(batch) / NS_PER_MS,
             activation_ms=self._activation_ns(batch) / NS_PER_MS,
-            deactivation_ms=self._deactivation_ns() / NS_PER_MS,
+            deactivation_ms=(self._status_message_ns() + self.profile.deactivate_ns) / NS_PER_MS,
             bound_by=self._bound_by(contexts, batch, period),
             contexts=contexts,
         )
 
     def batch_for_share(self, share: float) -> int:
-        """The smallest batch whose throughput is `share` of the limit for ever larger batches.
-
-        The period grows linearly with the batch, fixed + batch x interval, unless the host is the limit.
-        """
+        """The smallest batch whose throughput is `share` of the limit for ever larger batches."""
         if self.single_context:
             return 1
         fixed, interval = self.line()
-        limit = max(interval, self._timing.host_ns)
+        limit = max(interval, self.timing.host_ns)
         # batch / (fixed + batch * interval) >= share / limit
         slack = limit / share - interval
         return max(1, -int(-fixed // slack))
 
-    def line(self) -> tuple[float, float]:
-        """(fixed, interval) in ns: the contexts take fixed + batch x interval for a batch."""
-        one, two = (sum(run.total_ns for run in self._runs(batch)) for batch in (1, 2))
-        return 2 * one - two + self._switches_ns(), two - one
-
-    def _runs(self, batch: int) -> list[Schedule]:
-        return [
-            schedule(self._profile, actions, flow, batch)
-            for actions, flow in zip(self._dynamic, self._timing.flows, strict=True)
-        ]
-
-    def _switches_ns(self) -> float:
-        return 0.0 if self.single_context else self._profile.context_switch_ns * len(self._dynamic)
-
-    def _period_ns(self, runs: Sequence[Schedule], batch: int) -> float:
-        """Time of one batch in steady state."""
-        if self.single_context:
-            return batch * self._timing.flows[0].interval_ns
-        return max(sum(run.total_ns for run in runs) + self._switches_ns(), batch * self._timing.host_ns)
-
-    def _latency_ns(self, runs: Sequence[Schedule], batch: int) -> float:
-        """First input granted to the last output of that frame."""
-        flows = self._timing.flows
-        if self.single_context:
-            return flows[0].latency_ns
-        first = runs[0].total_ns - (runs[0].flow_start_ns or 0.0)
-        between = sum(run.total_ns for run in runs[1:-1])
-        last = (runs[-1].flow_start_ns or 0.0) + flows[-1].latency_ns
-        return first + between + last + self._switches_ns() * (len(runs) - 1) / len(runs)
+    def _status_message_ns(self) -> float:
+        return self.profile.control_cost("CHANGE_CONTEXT_SWITCH_STATUS", STATUS_REQUEST_BYTES)
 
     def _activation_ns(self, batch: int) -> float:
-        """ENABLE until frames flow: its message, the activation and the preliminary list."""
-        profile = self._profile
-        message = profile.control_cost("CHANGE_CONTEXT_SWITCH_STATUS", STATUS_REQUEST_BYTES)
-        opened = schedule(profile, self._activation, None, batch).total_ns
-        loaded = schedule(profile, self._preliminary, self._timing.flows[0], batch)
-        ready = loaded.total_ns if loaded.flow_start_ns is None else loaded.flow_start_ns
-        return message + profile.enable_ns + opened + ready
-
-    def _deactivation_ns(self) -> float:
-        profile = self._profile
-        return profile.control_cost("CHANGE_CONTEXT_SWITCH_STATUS", STATUS_REQUEST_BYTES) + profile.deactivate_ns
+        """ENABLE until the network waits for input: its message, the activation and the preliminary list."""
+        opened = schedule(self.profile, self.activation, None, batch).ready_ns
+        loaded = schedule(self.profile, self.preliminary, self.timing.flows[0], batch).ready_ns
+        return self._status_message_ns() + self.profile.enable_ns + opened + loaded
 
     def _context(self, index: int, run: Schedule, batch: int) -> ContextEstimate:
-        flow = self._timing.flows[index]
+        flow = self.timing.flows[index]
         if self.single_context:
             whole, compute = batch * flow.interval_ns, batch * flow.compute.interval_ns
             return ContextEstimate(index, 0.0, compute / NS_PER_MS, (whole - compute) / NS_PER_MS, 0.0, 0.0)
@@ -252,14 +191,14 @@ class GroupModel:
             compute / NS_PER_MS,
             dma / NS_PER_MS,
             switch / NS_PER_MS,
-            self._profile.context_switch_ns / NS_PER_MS,
+            self.profile.context_switch_ns / NS_PER_MS,
         )
 
     def _bound_by(self, contexts: Sequence[ContextEstimate], batch: int, period: float) -> Bound:
-        flows = self._timing.flows
+        flows = self.timing.flows
         if self.single_context:
             return flows[0].bound_by
-        if period <= batch * self._timing.host_ns:
+        if period <= batch * self.timing.host_ns:
             return "host link"
         parts: list[tuple[float, Bound]] = [
             (sum(context.compute_ms for context in contexts), "compute"),

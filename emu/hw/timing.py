@@ -11,10 +11,10 @@ What a context's time is made of (docs/timing.md, house rules):
   share; MODULE_CONFIG_DONE and DEACTIVATE_CFG_CHANNEL wait until the bus is idle;
 * TRIGGER_SEQUENCER starts the sequencer of a cluster once the bus is idle, SEQUENCER_DONE waits until
   `profile.sequencer_ns` after that; where the list has no trigger, until the bus is idle;
-* its `Flow`: frames pass from the moment the context has granted input (`grants_input`) and the bus is idle.
-  Relative to that moment, frame k (from 0) of the batch has its input consumed at `input_done_ns(k)` and its outputs
-  in host memory at `output_done_ns(k)`. Whatever waits for the batch (LCU_INTERRUPT, transfer done, DMA or NMS idle)
-  is satisfied with the last output;
+* its `Flow`: frames pass from the moment the context has granted input (`grants_input`) and all that was fetched
+  before its first wait for frames (before its end, if it has none) is loaded. Relative to that moment, frame k (from
+  0) of the batch has its input consumed at `input_done_ns(k)` and its outputs in host memory at `output_done_ns(k)`.
+  Whatever waits for the batch (LCU_INTERRUPT, transfer done, DMA or NMS idle) is satisfied with the last output;
 * `profile.context_switch_ns` before the first action of a dynamic context when another context ran before it.
 
 The host feeds frame f of a run not before f * `GroupTiming.host_ns`, counted from the first input launched.
@@ -28,7 +28,7 @@ from typing import Literal
 
 from emu.hw.profiles import Profile
 from emu.sequencer.actions import Action, ActionType, Located, Repeated
-from emu.sequencer.program import ContextType, Direction, NetworkGroupProgram
+from emu.sequencer.program import ContextProgram, ContextType, Direction, NetworkGroupProgram
 
 Bound = Literal["compute", "input dma", "output dma", "config", "host link"]
 
@@ -128,7 +128,7 @@ def group_timing(group: NetworkGroupProgram, runtime: str, profile: Profile, com
     Compute time is divided among several contexts in proportion to their configuration bytes (house rule: the HEF
     states only the sum).
     """
-    dynamic = [context for context in group.contexts if context.context_type is ContextType.DYNAMIC]
+    dynamic = [context for context in contexts_of(group) if context.context_type is ContextType.DYNAMIC]
     actions = [list(plain_actions(context.actions(runtime))) for context in dynamic]
     sizes = [ConfigSizes(listed).total() for listed in actions]
     whole = sum(sizes)
@@ -144,6 +144,11 @@ def group_timing(group: NetworkGroupProgram, runtime: str, profile: Profile, com
         for context, listed, part in zip(dynamic, actions, parts, strict=True)
     )
     return GroupTiming(flows, host_ns, compute)
+
+
+def contexts_of(group: NetworkGroupProgram) -> tuple[ContextProgram, ...]:
+    """The contexts of a group, wherever their action lists are: in control messages or in DDR."""
+    return group.contexts or tuple(record.context for record in group.ddr_action_list)
 
 
 def plain_actions(entries: Iterable[Located]) -> Iterator[Action]:
