@@ -71,7 +71,7 @@ def _load(graph: Graph, at: int, arrays: dict[int, Array]) -> Array:
 def _step(graph: Graph, node: Node, arrays: dict[int, Array], reference: bool) -> None:
     if node.op is None:
         return
-    exact = node.op.exact and _same_quantisation(node)
+    exact = node.op.exact and _same_quantisation(graph, node)
     quantisations = node.quantisations or (None,) * (len(node.inputs) + len(node.outputs))
     operands: list[Array | None] = []
     for place, at in enumerate(node.inputs):
@@ -116,12 +116,23 @@ def _stored(graph: Graph, node: Node, tensor: Tensor, result: Array, quantisatio
     return result if tensor.logical_shape is None else layouts.pack(result, tensor.layout)
 
 
-def _same_quantisation(node: Node) -> bool:
-    """Whether stored values may be moved as they are: no quantisation, or one and the same everywhere."""
+def _same_quantisation(graph: Graph, node: Node) -> bool:
+    """Whether stored values may be moved as they are: no quantisation, or one and the same everywhere that allows every
+    value of the dtype (else a stored value outside the range would have to be clipped)."""
     if not any(node.quantisations):
         return True
+    for at, quantisation in zip((*node.inputs, *node.outputs), node.quantisations, strict=True):
+        if at is not None and quantisation is not None:
+            dtype = graph.tensors[at].dtype
+            if dtype.kind not in "iu" or _whole_range(dtype) != (quantisation.lowest, quantisation.highest):
+                return False
     keys = {None if each is None else _key(each) for each in node.quantisations}
     return len(keys) == 1 and all(each is not None and each.axis is None for each in node.quantisations)
+
+
+def _whole_range(dtype: np.dtype[Any]) -> tuple[int, int]:
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
 
 
 def _key(quantisation: Quantisation) -> tuple[Any, ...]:

@@ -82,8 +82,10 @@ def run_file(data: bytes, inputs: Sequence[Array], *, reference: bool = False) -
     return [found[f"output_{at}"] for at in range(len(graph.outputs))]
 
 
-def onnx(op: str, inputs: Sequence[Array], *, outputs: int = 1, opset: int = 13, **attributes: Any) -> list[Array]:
-    """What onnxruntime gives for one ONNX operator."""
+def onnx(
+    op: str, inputs: Sequence[Array | None], *, outputs: int = 1, opset: int = 13, **attributes: Any
+) -> list[Array]:
+    """What onnxruntime gives for one ONNX operator; None is an operand that is absent."""
     import onnxruntime
     from onnx import TensorProto, helper
 
@@ -95,15 +97,13 @@ def onnx(op: str, inputs: Sequence[Array], *, outputs: int = 1, opset: int = 13,
         np.dtype(np.uint8): TensorProto.UINT8,
         np.dtype(np.bool_): TensorProto.BOOL,
     }
-    names = [f"x{at}" for at in range(len(inputs))]
+    names = ["" if array is None else f"x{at}" for at, array in enumerate(inputs)]
+    given = {name: array for name, array in zip(names, inputs, strict=True) if array is not None}
     results = [f"y{at}" for at in range(outputs)]
     graph = helper.make_graph(
         [helper.make_node(op, names, results, **attributes)],
         "one",
-        [
-            helper.make_tensor_value_info(name, types[array.dtype], array.shape)
-            for name, array in zip(names, inputs, strict=True)
-        ],
+        [helper.make_tensor_value_info(name, types[array.dtype], array.shape) for name, array in given.items()],
         [helper.make_empty_tensor_value_info(name) for name in results],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
@@ -111,7 +111,7 @@ def onnx(op: str, inputs: Sequence[Array], *, outputs: int = 1, opset: int = 13,
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    found: list[Array] = session.run(None, dict(zip(names, inputs, strict=True)))
+    found: list[Array] = session.run(None, given)
     return found
 
 

@@ -89,7 +89,7 @@ def read_quant_params(
     lowest, highest = _range(tensor.dtype, first, place)
     if any((param.narrowRange, param.numBits) != (first.narrowRange, first.numBits) for param in params):
         raise _error(GraphStatus.GRAPH_UNSUPPORTED, place, "numBits or narrowRange differ between channels")
-    return _quantisation(
+    found = _quantisation(
         [param.scale for param in params],
         [param.zeroPoint for param in params],
         tensor,
@@ -97,6 +97,7 @@ def read_quant_params(
         (lowest, highest),
         place,
     )
+    return found if tensor.dtype.kind in "iu" else None  # of a float they only tell its range
 
 
 def read_quantization_def(
