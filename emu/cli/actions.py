@@ -36,22 +36,17 @@ def command(hef: str | None, common: HefOptions, decode_this: str | None, as_jso
     from emu.cli.compiling import compile_model
 
     _, program = compile_model(open_model(hef), common)
-    if as_json:
-        click.echo(orjson.dumps(document(program)), nl=True)
-    else:
-        click.echo("\n".join(_text(program)))
+    for piece in _json_pieces(program) if as_json else _text(program):
+        click.echo(piece, nl=not as_json)
 
 
 # --- JSON -----------------------------------------------------------------------------------------------------------
 
 
-def document(program: Program) -> dict[str, Any]:
-    """The JSON form (cli.md, `emu actions`)."""
-    return {
-        "runtime": program.runtime,
-        "device": program.device,
-        "batch": program.batch,
-        "network_groups": [_group(group, program.runtime) for group in program.network_groups],
+def _json_pieces(program: Program) -> Iterator[bytes]:
+    """The JSON document (cli.md, `emu actions`), a context at a time: decoded lists are large."""
+    head = {"runtime": program.runtime, "device": program.device, "batch": program.batch}
+    tail = {
         "desc_lists": [
             {"count": item.count, "page": item.page_size, "circ": int(item.circular), "dma": item.dma_address}
             for item in program.descriptor_lists
@@ -61,27 +56,26 @@ def document(program: Program) -> dict[str, Any]:
             for number, item in enumerate(program.continuous_buffers)
         ],
     }
+    yield orjson.dumps(head)[:-1] + b',"network_groups":['
+    for number, group in enumerate(program.network_groups):
+        yield b"," * (number > 0)
+        yield from _group_pieces(group, program.runtime)
+    yield b"]," + orjson.dumps(tail)[1:] + b"\n"
 
 
-def _group(group: NetworkGroupProgram, runtime: str) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "name": group.name,
-        "application_header": group.application_header.hex(),
-        "contexts": [_context(context, runtime) | {"chunks": list(context.chunks)} for context in group.contexts],
-    }
+def _group_pieces(group: NetworkGroupProgram, runtime: str) -> Iterator[bytes]:
+    head = {"name": group.name, "application_header": group.application_header.hex()}
+    yield orjson.dumps(head)[:-1] + b',"contexts":['
+    for number, context in enumerate(group.contexts):
+        chunks = {"chunks": list(context.chunks)}
+        yield b"," * (number > 0) + orjson.dumps(_context(context, runtime) | chunks)
     if group.ddr_action_list:
-        out["ddr_action_list"] = [
-            {
-                "dma": record.dma_address,
-                "size": _RECORD_SIZE,
-                "is_first": 1,
-                "is_last": 1,
-                "length": len(record.context.action_list),
-                **_context(record.context, runtime),
-            }
-            for record in group.ddr_action_list
-        ]
-    return out
+        yield b'],"ddr_action_list":['
+    for number, record in enumerate(group.ddr_action_list):
+        place = {"dma": record.dma_address, "size": _RECORD_SIZE, "is_first": 1, "is_last": 1}
+        length = {"length": len(record.context.action_list)}
+        yield b"," * (number > 0) + orjson.dumps(place | _context(record.context, runtime) | length)
+    yield b"]}"
 
 
 def _context(context: ContextProgram, runtime: str) -> dict[str, Any]:
@@ -117,8 +111,7 @@ def _text(program: Program) -> Iterator[str]:
             )
         records = [(record.context, f"in DDR at 0x{record.dma_address:X}") for record in group.ddr_action_list]
         for context, place in [*((context, "") for context in group.contexts), *records]:
-            yield from ("", _heading(context, place))
-            yield from _lines(context.actions(program.runtime))
+            yield "\n".join(["", _heading(context, place), *_lines(context.actions(program.runtime))])
     yield from ("", f"{len(program.descriptor_lists)} descriptor lists")
     for number, item in enumerate(program.descriptor_lists):
         ring = ", ring" if item.circular else ""

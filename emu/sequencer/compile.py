@@ -123,6 +123,7 @@ class _Configure:
             select_core_op(self.hef, group, self.device, self.options.cluster_layout, self.options.host)
             for group in groups
         ]
+        self._check_networks(groups, core_ops)
         check_strict_version(self.hef, self.runtime, self.options.host)
         self._start_controls()
         if len(groups) > self.runtime.max_applications:
@@ -156,6 +157,16 @@ class _Configure:
             names = ", ".join(group.network_group_name for group in groups)
             raise UsageError(f"no network group {name!r} in the HEF (it has {names or 'none'})")
         return chosen
+
+    def _check_networks(self, groups: Sequence[NetworkGroup], core_ops: Sequence[CoreOp]) -> None:
+        known = {
+            name
+            for group, core_op in zip(groups, core_ops, strict=True)
+            for name in network_names(group.network_group_name, core_op, self.hef.features)
+        }
+        for name in self.options.net_batch:
+            if name not in known:
+                raise UsageError(f"a batch for network {name!r}, the HEF has {', '.join(sorted(known)) or 'none'}")
 
     def _start_controls(self) -> None:
         """What the library asks before it compiles (captures, phase configure)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from emu.errors import HailoError, HailoStatus
@@ -13,33 +13,48 @@ if TYPE_CHECKING:
 
 MAX_CONTEXT_ACTIONS = 0xFFFF  # the firmware names actions by a u16 index (firmware-actions.md 5.6, 6)
 MAX_ACTIONS = 4 * MAX_CONTEXT_ACTIONS  # of a HEF; a limit of our own
+MAX_CONTEXT_LAYERS = 256  # no device has more channels (vdma.md 1)
+MAX_LAYERS = 1 << 14  # of a HEF; a limit of our own
 
 
 def check_size(hef: Hef) -> None:
-    """HAILO_OUT_OF_FW_MEMORY for more actions, triggers included, than a device could hold."""
-    total = 0
-    for name, operations in _operation_lists(hef.message):
-        count = len(operations) + sum(len(operation.actions) for operation in operations[:MAX_CONTEXT_ACTIONS])
-        total += count
-        if count > MAX_CONTEXT_ACTIONS or total > MAX_ACTIONS:
-            raise HailoError(
-                HailoStatus.HAILO_OUT_OF_FW_MEMORY,
-                f"{count} actions in a context, {total} up to there; at most {MAX_CONTEXT_ACTIONS} and {MAX_ACTIONS} "
-                "are possible",
-                network_group=name,
-            )
+    """Refuse what no device has room for.
+
+    HAILO_OUT_OF_FW_MEMORY for more actions, triggers included; HAILO_INTERNAL_FAILURE, as a failed channel allocation,
+    for more edge layers.
+    """
+    actions = layers = 0
+    for core in _core_ops(hef.message):
+        name = core.network_group_metadata.network_group_name
+        for operations in (core.preliminary_config.operation, *(context.operations for context in core.contexts)):
+            count = len(operations) + sum(len(operation.actions) for operation in operations[:MAX_CONTEXT_ACTIONS])
+            actions += count
+            if count > MAX_CONTEXT_ACTIONS or actions > MAX_ACTIONS:
+                raise HailoError(
+                    HailoStatus.HAILO_OUT_OF_FW_MEMORY,
+                    f"{count} actions in a context, {actions} up to there; at most {MAX_CONTEXT_ACTIONS} and "
+                    f"{MAX_ACTIONS} are possible",
+                    network_group=name,
+                )
+        for context in core.contexts:
+            count = len(context.metadata.edge_layers)
+            layers += count
+            if count > MAX_CONTEXT_LAYERS or layers > MAX_LAYERS:
+                raise HailoError(
+                    HailoStatus.HAILO_INTERNAL_FAILURE,
+                    f"{count} edge layers in a context, {layers} up to there; at most {MAX_CONTEXT_LAYERS} and "
+                    f"{MAX_LAYERS} are possible",
+                    network_group=name,
+                )
 
 
-def _operation_lists(message: pb.ProtoHEFHef) -> Iterator[tuple[str, Sequence[pb.ProtoHEFOperation]]]:
-    """Every list of operations in the file, of all layouts, with its group's name."""
+def _core_ops(message: pb.ProtoHEFHef) -> Iterator[pb.ProtoHEFNetworkGroup | pb.ProtoHEFCoreOp]:
+    """Everything in the file that holds contexts, of all layouts."""
     for group in message.network_groups:
-        cores: list[pb.ProtoHEFNetworkGroup | pb.ProtoHEFCoreOp] = [group]
-        cores += [partial.network_group for partial in group.partial_network_groups]
+        yield group
+        for partial in group.partial_network_groups:
+            yield partial.network_group
         for op in group.ops:
-            cores.append(op.core_op)
-            cores += [partial.core_op for partial in op.core_op.partial_core_ops]
-        for core in cores:
-            name = core.network_group_metadata.network_group_name
-            yield name, core.preliminary_config.operation
-            for context in core.contexts:
-                yield name, context.operations
+            yield op.core_op
+            for other in op.core_op.partial_core_ops:
+                yield other.core_op

@@ -179,8 +179,10 @@ def boundary_queue_size(
     runtime: RuntimeProfile, device: DeviceProfile, size: int, transfers_per_frame: int, batch: int
 ) -> int:
     """Transfers a boundary channel may hold (calc_default_queue_size, vdma.md 3.1)."""
-    if not size:
-        raise _internal("a boundary stream whose transfers have 0 bytes (the real program divides by zero)")
+    if not size * transfers_per_frame:
+        raise _internal(
+            f"a boundary stream of {transfers_per_frame} transfers of {size} bytes (the real program divides by zero)"
+        )
     least = transfers_per_frame * MIN_ACTIVE_TRANSFERS * batch
     most = max(least, transfers_per_frame * MAX_ACTIVE_TRANSFERS)
     memory = device.boundary_memory_5_2 if runtime.queue_size_clamps else 32 << 20
