@@ -258,8 +258,8 @@ class _GraphReader:
         if math.prod(described.op_shape) == math.prod(tensor.op_shape):
             if tensor.value is not None and _bare(described.op_shape) != _bare(tensor.op_shape):
                 self.graph.notes.append(
-                    f"op {op.name!r}: constant {tensor.name!r} is stored as {list(tensor.op_shape)} and read row by row "
-                    f"as {list(described.op_shape)}"
+                    f"op {op.name!r}: constant {tensor.name!r} is stored as {list(tensor.op_shape)} and read row by "
+                    f"row as {list(described.op_shape)}"
                 )
             return described.op_shape
         if tensor.value is None:
