@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
+import pytest
 
 from emu.dataflow.postprocess.argmax import Argmax
 from emu.dataflow.postprocess.base import OpInput, PostProcess
@@ -14,6 +16,7 @@ from emu.dataflow.postprocess.yolov5 import Anchors, Yolov5, Yolov5BboxOnly, Yol
 from emu.dataflow.postprocess.yolov5_seg import SegConfig, SegSwitches, Yolov5Seg
 from emu.dataflow.postprocess.yolov8 import Yolov8, Yolov8BboxOnly, Yolov8Config, Yolov8Decoder
 from emu.dataflow.postprocess.yolox import Yolox, YoloxDecoder
+from emu.hef.enums import EdgeConnectionType
 from emu.hef.formats import (
     Format,
     FormatFlags,
@@ -25,8 +28,21 @@ from emu.hef.formats import (
     QuantInfo,
     Shape,
 )
+from emu.hef.layers import LayerInfo, StreamDirection
+from tests.conftest import DATA, SHARED
 
 FILL = 0xCD
+
+
+def vectors(name: str) -> list[Any]:
+    """The cases of one vector file as pytest parameters; from the shared material, or the copy in tests/data."""
+    for path in (SHARED / "vectors" / f"{name}.json", DATA / "vectors" / f"{name}.json"):
+        if path.exists():
+            cases = json.loads(path.read_text())
+            return [
+                pytest.param(case, id=f"{case['id']}-{case.get('variant', index)}") for index, case in enumerate(cases)
+            ]
+    return [pytest.param(None, marks=pytest.mark.skip(reason=f"vectors/{name}.json is not here"))]
 
 
 def quant_info(qp: list[float]) -> QuantInfo:
@@ -110,3 +126,33 @@ def post_process(spec: dict[str, Any], runtime: str, crop: bool = False, nearest
         switches = SegSwitches(crop, nearest)
         return Yolov5Seg(inputs, config, yolov5, seg, user, runtime=runtime, switches=switches)
     return (Yolov5 if kind == "yolov5" else Yolov5BboxOnly)(inputs, config, yolov5, user, runtime=runtime)
+
+
+def layer_info(spec: dict[str, Any]) -> LayerInfo:
+    """The mux tree of a demux case."""
+    predecessors = tuple(layer_info(one) for one in spec.get("predecessors", ()))
+    return LayerInfo(
+        type=EdgeConnectionType.BOUNDARY,
+        direction=StreamDirection.D2H,
+        name=spec["name"],
+        network_name="g/g",
+        network_index=0,
+        context_index=0,
+        stream_index=0,
+        dma_engine_index=0,
+        format=format_of(spec["format"]),
+        shape=Shape(*spec["shape"]),
+        hw_shape=Shape(*spec["hw_shape"]),
+        hw_data_bytes=spec["bytes"],
+        quant_info=QuantInfo(0.0, 1.0, 0.0, 0.0),
+        quant_infos=(QuantInfo(0.0, 1.0, 0.0, 0.0),),
+        core_hw_padding=False,
+        core_bytes_per_buffer=0,
+        core_buffers_per_frame=0,
+        max_shmifo_size=0,
+        original_names=(),
+        is_mux=bool(predecessors),
+        height_gcd=spec.get("height_gcd", 0),
+        height_ratios=tuple(spec.get("height_ratios", ())),
+        predecessors=predecessors,
+    )
