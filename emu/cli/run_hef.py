@@ -13,7 +13,9 @@ from emu.cli.compiling import compile_model, compile_options
 from emu.cli.options import HefOptions, output_path
 from emu.cli.run import TRACE_TO_STDOUT, RunOptions
 from emu.errors import UsageError
+from emu.hw.application import clusters_named
 from emu.hw.capture import load_capture
+from emu.hw.memory import MAX_CLUSTERS
 from emu.hw.profiles import Profile, load
 from emu.hw.session import GroupResult, RunRequest, RunResult, run_program
 from emu.hw.workload import group_timings
@@ -39,14 +41,16 @@ def run(options: RunOptions) -> None:
     profile = load(program.device, options.common.clock_mhz, options.common.link)
     request = _request(program, options.common)
     request.timings = group_timings(hef, program, compile_options(options.common), profile)
-    request.layout = _layout(program, options.common)
+    request.layout = _layout(program, profile, options.common.cluster_layout)
     bridges = _bridges(hef, program, options, request)
     result, wall = _execute(program, profile, request, options, model.name)
     sources = {name: source for bridge in bridges for name, source in bridge.input_sources.items()}
     supplied = {argument.partition("=")[0] for argument in options.device_output}
     kept = _keep(program, result, bridges, options)
     if options.as_json:
-        _print_json(_document(_model_facts(hef, model.name), program, request, result, wall, options, sources, supplied))
+        _print_json(
+            _document(_model_facts(hef, model.name), program, request, result, wall, options, sources, supplied)
+        )
     else:
         sys.stdout.write("".join(_text(model.name, program, request, result, wall, sources, supplied, kept)))
 
@@ -63,7 +67,8 @@ def run_capture(options: RunOptions) -> None:
     program = capture.program
     profile = load(options.common.device or program.device, options.common.clock_mhz, options.common.link)
     request = _request(program, options.common)
-    request.layout = options.common.cluster_layout if options.common.cluster_layout is not None else capture.layout
+    layout = options.common.cluster_layout if options.common.cluster_layout is not None else capture.layout
+    request.layout = _layout(program, profile, layout)
     result, wall = _execute(program, profile, request, options, capture.source)
     if options.as_json:
         facts = {"file": options.actions, "format": "capture"}
@@ -77,10 +82,27 @@ def _request(program: Program, common: HefOptions) -> RunRequest:
     return RunRequest(frames=frames, seed=common.seed)
 
 
-def _layout(program: Program, common: HefOptions) -> int | None:
-    if common.cluster_layout is not None:
-        return common.cluster_layout
-    return device_profile(program.device).default_layout
+def _layout(program: Program, profile: Profile, given: int | None) -> int:
+    """The clusters of the device: the layout given, else its own.
+
+    How many clusters a 10H/15H has is inferred (ccw.md), so lists that name more get them, with a warning.
+    """
+    if given is not None:
+        return given
+    default = device_profile(program.device).default_layout
+    if default is not None:
+        return default
+    own = (1 << profile.clusters) - 1
+    lists = [context.action_list for group in program.network_groups for context in group.contexts]
+    lists += [record.context.action_list for group in program.network_groups for record in group.ddr_action_list]
+    more = clusters_named(lists, program.runtime) & ((1 << MAX_CLUSTERS) - 1) & ~own
+    if more:
+        names = ", ".join(str(cluster) for cluster in range(MAX_CLUSTERS) if more >> cluster & 1)
+        sys.stderr.write(
+            f"emu: warning: the lists name clusters {names}, {program.device} is taken to have "
+            f"{profile.clusters}: run with them\n"
+        )
+    return own | more
 
 
 def _bridges(hef: Hef, program: Program, options: RunOptions, request: RunRequest) -> list[FrameBridge]:
@@ -251,7 +273,7 @@ def _group_document(
                 "name": stream.name,
                 "direction": stream.direction.name.lower(),
                 "frames": stream.frames,
-                "bytes": stream.bytes,
+                "bytes": stream.size,
                 "data": _data(stream.name, stream.direction, request, sources, supplied),
             }
             for stream in group.streams
@@ -268,9 +290,7 @@ def _group_document(
     }
 
 
-def _data(
-    name: str, direction: Direction, request: RunRequest, sources: dict[str, str], supplied: set[str]
-) -> str:
+def _data(name: str, direction: Direction, request: RunRequest, sources: dict[str, str], supplied: set[str]) -> str:
     if direction is Direction.D2H:
         return "given with --device-output" if name in supplied else SYNTHETIC
     return sources.get(name, f"random (seed {request.seed})")
@@ -303,9 +323,7 @@ def _text(
     yield f"{result.events:,} discrete events\n"
 
 
-def _group_text(
-    group: GroupResult, request: RunRequest, sources: dict[str, str], supplied: set[str]
-) -> Iterator[str]:
+def _group_text(group: GroupResult, request: RunRequest, sources: dict[str, str], supplied: set[str]) -> Iterator[str]:
     yield f"\nnetwork group {group.name}\n"
     yield f"  {'context':<18}{'runs':>7}{'actions':>9}{'time ms':>13}{'config bytes':>15}{'data bytes':>15}\n"
     for context in group.contexts:
@@ -321,7 +339,7 @@ def _group_text(
     for stream in group.streams:
         word = "input " if stream.direction is Direction.H2D else "output"
         data = _data(stream.name, stream.direction, request, sources, supplied)
-        yield f"  {word} {stream.name}: {_count(stream.frames, 'frame')}, {stream.bytes:,} bytes, {data}\n"
+        yield f"  {word} {stream.name}: {_count(stream.frames, 'frame')}, {stream.size:,} bytes, {data}\n"
     opaque = f", {group.opaque_bytes:,} of them opaque" if group.opaque_bytes else ""
     yield f"  memory: {group.register_writes:,} register writes, {group.ccw_bytes:,} bytes of CCW{opaque}\n"
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, namedtuple
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from emu.errors import HailoError
-from emu.hw.status import FirmwareFault
 from emu.hw.status import FirmwareStatus as S
+from emu.hw.status import FirmwareStopError
 from emu.sequencer.actions import FIELD_NAMES, REPEATABLE, TIMESTAMP_INIT, ActionType, Repeated, decode
 from emu.sequencer.control import ApplicationHeader
 from emu.sequencer.program import ContextType
@@ -25,13 +26,14 @@ FOREIGN_FETCH = {
 }
 
 # arguments of an action by name; one class an action, so that handlers read like the documentation
-ARGUMENTS: dict[ActionType, Any] = {
-    kind: namedtuple(kind.name, names) for kind, names in FIELD_NAMES.items()
-}
+ARGUMENTS: dict[ActionType, Any] = {kind: namedtuple(kind.name, names) for kind, names in FIELD_NAMES.items()}
 
 
 class Step(NamedTuple):
-    """One action or sub-action to execute, numbered from 0 in its context. `entry` is the list entry it belongs to, `sub` its place in a REPEATED."""
+    """One action or sub-action to execute, numbered from 0 in its context.
+
+    `entry` is the list entry it belongs to, `sub` its place in a REPEATED.
+    """
 
     number: int
     type: ActionType
@@ -75,21 +77,21 @@ class Context:
         return self.type.name.lower()
 
     def parse(self, runtime: str, config_style: str) -> None:
-        """Decode the list into steps; FirmwareFault as the firmware answers (silicon-facts.md d)."""
+        """Decode the list into steps; FirmwareStopError as the firmware answers (silicon-facts.md d)."""
         if not self.action_list:
-            raise FirmwareFault(S.CONTEXT_SWITCH_STATUS_NO_CONTEXT_NETWORK_INFO, f"{self.name} has no actions")
+            raise FirmwareStopError(S.CONTEXT_SWITCH_STATUS_NO_CONTEXT_NETWORK_INFO, f"{self.name} has no actions")
         self.steps, self.entries = [], []
         try:
             for located in decode(self.action_list, runtime):
                 entry = len(self.entries)
                 if isinstance(located.entry, Repeated):
                     if located.entry.of not in REPEATABLE and located.entry.of is not ActionType.FETCH_CCW_BURSTS:
-                        raise FirmwareFault(
+                        raise FirmwareStopError(
                             S.CONTEXT_SWITCH_STATUS_REPEATED_ACTION_INVALID_SUBACTION_TYPE,
                             f"{located.entry.of.name} cannot be repeated",
                         )
                     if not located.entry.items:
-                        raise FirmwareFault(
+                        raise FirmwareStopError(
                             S.CONTEXT_SWITCH_STATUS_REPEATED_ACTION_INVALID_ACTION_COUNT,
                             f"REPEATED_ACTION of 0 {located.entry.of.name}",
                         )
@@ -102,11 +104,11 @@ class Context:
                     arguments = ARGUMENTS[item.type](*item.values)
                     self.steps.append(Step(len(self.steps), item.type, arguments, entry, sub))
         except HailoError as error:
-            raise FirmwareFault(_parse_status(error), error.message) from None
+            raise FirmwareStopError(_parse_status(error), error.message) from None
         self._survey()
         foreign = FOREIGN_FETCH[config_style]
         if self.counts[foreign.name]:
-            raise FirmwareFault(
+            raise FirmwareStopError(
                 S.CONFIG_MANAGER_WRAPPER_STATUS_ACTION_TYPE_NOT_SUPPORTED,
                 f"{foreign.name} on a device whose config channels work in {config_style}",
             )
@@ -177,3 +179,27 @@ class Application:
 
     def next_index(self) -> int:
         return max(0, len(self.contexts) - FIRST_DYNAMIC)
+
+
+def clusters_named(action_lists: Iterable[bytes], runtime: str) -> int:
+    """Bitmap of the clusters whose LCUs or sequencers the lists name."""
+    bitmap = 0
+    for data in action_lists:
+        for located in decode(data, runtime):
+            items = located.entry.items if isinstance(located.entry, Repeated) else (located.entry,)
+            for item in items:
+                name, shift = _CLUSTER_FIELDS.get(item.type, ("", 0))
+                if name:
+                    bitmap |= 1 << (item.value(name) >> shift)
+    return bitmap
+
+
+_CLUSTER_FIELDS = {
+    ActionType.ENABLE_LCU_DEFAULT: ("packed_lcu_id", 4),
+    ActionType.ENABLE_LCU_NON_DEFAULT: ("packed_lcu_id", 4),
+    ActionType.DISABLE_LCU: ("packed_lcu_id", 4),
+    ActionType.LCU_INTERRUPT: ("packed_lcu_id", 4),
+    ActionType.SWITCH_LCU_BATCH: ("packed_lcu_id", 4),
+    ActionType.TRIGGER_SEQUENCER: ("cluster_index", 0),
+    ActionType.SEQUENCER_DONE_INTERRUPT: ("sequencer_index", 0),
+}

@@ -229,9 +229,7 @@ def _silicon(document: Mapping[str, Any], name: str) -> CapturedRun:
     requests = [
         decode_request(bytes.fromhex(one["hex"])) for one in document["controls"] if one["direction"] == "request"
     ]
-    header = next(
-        one.parameters[0] for one in requests if one.opcode == Opcode.CONTEXT_SWITCH_SET_NETWORK_GROUP_HEADER
-    )
+    header = next(one.parameters[0] for one in requests if one.opcode == Opcode.CONTEXT_SWITCH_SET_NETWORK_GROUP_HEADER)
     contexts = []
     for number, one in _numbered(document["contexts"]):
         data = bytes.fromhex(one["action_list"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from emu.hw.memory import AddressSpace, lcu_address
+from emu.hw.memory import MAX_CLUSTERS, AddressSpace, lcu_address
 from emu.hw.profiles import Profile
 from emu.hw.status import FirmwareStatus as S
 from emu.hw.status import require
@@ -64,7 +64,7 @@ class Clusters:
 
     def __init__(self, profile: Profile, layout: int, memory: AddressSpace) -> None:
         self.profile = profile
-        self.enabled = frozenset(c for c in range(profile.clusters) if layout >> c & 1)
+        self.enabled = frozenset(c for c in range(MAX_CLUSTERS) if layout >> c & 1)
         self.memory = memory
         self.sequencers = {c: Sequencer(c) for c in sorted(self.enabled)}
         self._lcus: dict[int, Lcu] = {}

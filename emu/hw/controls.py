@@ -11,8 +11,8 @@ from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, MAX_CONTEXTS, Appli
 from emu.hw.breakpoints import decode_place
 from emu.hw.firmware import State
 from emu.hw.memory import CLUSTER_BASE, CLUSTER_STRIDE
-from emu.hw.status import FirmwareFault, require
 from emu.hw.status import FirmwareStatus as S
+from emu.hw.status import FirmwareStopError, require
 from emu.sequencer.control import (
     ApplicationHeader,
     ContextSwitchStatus,
@@ -86,9 +86,9 @@ class Controls:
         handler = self._table.get(request.opcode)
         try:
             if handler is None:
-                raise FirmwareFault(S.CONTROL_PROTOCOL_STATUS_UNSUPPORTED_OPCODE, name)
+                raise FirmwareStopError(S.CONTROL_PROTOCOL_STATUS_UNSUPPORTED_OPCODE, name)
             parameters = handler(request.parameters)
-        except FirmwareFault as fault:
+        except FirmwareStopError as fault:
             minor = fault.status if fault.status is S.RESTRICTED_MEMORY_ACCESS else 0
             self.device.statuses[fault.status] = self.device.statuses.get(fault.status, 0) + 1
             self.last_fault = fault
@@ -96,7 +96,7 @@ class Controls:
             return reply, name, f"{fault.status.name}(0x{fault.status:08X}): {fault.message}"
         return encode_response(request.opcode, parameters, sequence=request.sequence), name, "OK"
 
-    last_fault: FirmwareFault | None = None
+    last_fault: FirmwareStopError | None = None
 
     def _spend(self, name: str, size: int) -> None:
         short = name.removeprefix("CONTEXT_SWITCH_")
@@ -182,7 +182,7 @@ class Controls:
     def _check_memory(self, address: int, length: int) -> None:
         end = CLUSTER_BASE + self.device.profile.clusters * CLUSTER_STRIDE
         require(
-            CLUSTER_BASE <= address and address + length <= end and address % 4 == 0,
+            address >= CLUSTER_BASE and address + length <= end and address % 4 == 0,
             S.RESTRICTED_MEMORY_ACCESS,
             f"{length} bytes at 0x{address:08X} lie outside the accessible memory",
         )
@@ -210,9 +210,7 @@ class Controls:
             S.CONTEXT_SWITCH_STATUS_INVALID_DYNAMIC_CONTEXT_COUNT,
             f"{header.dynamic_contexts_count} dynamic contexts",
         )
-        require(
-            header.batch_size > 0, S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE, f"batch size {header.batch_size}"
-        )
+        require(header.batch_size > 0, S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE, f"batch size {header.batch_size}")
         application = Application(len(device.applications), header, data)
         device.applications.append(application)
         if header.external_action_list_address:
@@ -253,9 +251,7 @@ class Controls:
         return ()
 
     def _check_context_type(self, application: Application, kind: int) -> None:
-        require(
-            kind in CONTEXT_TYPES, S.CONTEXT_SWITCH_STATUS_INVALID_CONTEXT_TYPE, f"context type {kind}"
-        )
+        require(kind in CONTEXT_TYPES, S.CONTEXT_SWITCH_STATUS_INVALID_CONTEXT_TYPE, f"context type {kind}")
         require(
             not application.complete,
             S.CONTEXT_SWITCH_STATUS_CONTEXT_INFO_RECEIVED_TOO_MANY_CONTEXTS,
@@ -284,9 +280,7 @@ class Controls:
     def _change_context_switch_status(self, parameters: Parameters) -> Parameters:
         device = self.device
         status, index = (_parameter(parameters, at)[:1] for at in (0, 1))
-        dynamic_batch, batch_count = (
-            int.from_bytes(_parameter(parameters, at)[:2], "little") for at in (2, 3)
-        )
+        dynamic_batch, batch_count = (int.from_bytes(_parameter(parameters, at)[:2], "little") for at in (2, 3))
         if status == bytes([ContextSwitchStatus.RESET]):
             if device.firmware.state is not State.RESET:
                 device.clock.run_to(device.clock.time + round(device.profile.deactivate_ns))
@@ -322,7 +316,7 @@ class Controls:
         firmware.enable(application, dynamic_batch, batch_count)
         device.clock.run_until(lambda: firmware.state is not State.ACTIVATING)
         if firmware.state is State.FAILED and firmware.error is not None:
-            raise FirmwareFault(firmware.error.status, firmware.error.message)
+            raise FirmwareStopError(firmware.error.status, firmware.error.message)
 
     def _download_context_action_list(self, parameters: Parameters) -> Parameters:
         group = int.from_bytes(_parameter(parameters, 0)[:4], "big")
@@ -377,14 +371,14 @@ class Controls:
         if control == _BREAKPOINT_SET:
             place = decode_place(_parameter(parameters, 2), self.device.runtime)
             if place is None:
-                raise FirmwareFault(S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER, "breakpoint data size")
+                raise FirmwareStopError(S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER, "breakpoint data size")
             breakpoints.places[number] = place
         elif control == _BREAKPOINT_CONTINUE:
             breakpoints.proceed(number)
         elif control == _BREAKPOINT_CLEAR:
             breakpoints.clear(number)
         else:
-            raise FirmwareFault(S.CONTROL_PROTOCOL_STATUS_PARSE_COMMAND_FAILED, f"breakpoint control {control}")
+            raise FirmwareStopError(S.CONTROL_PROTOCOL_STATUS_PARSE_COMMAND_FAILED, f"breakpoint control {control}")
         self.device.core.changed.notify()
         return ()
 
@@ -399,10 +393,8 @@ class Controls:
 
     def _change_hw_infer_status(self, parameters: Parameters) -> Parameters:
         channels = parameters[4] if len(parameters) > 4 else b""
-        require(
-            any(channels), S.CONTROL_PROTOCOL_STATUS_INVALID_CHANNELS_INFO_LENGTH, "no channels are named"
-        )
-        raise FirmwareFault(S.CONTROL_PROTOCOL_STATUS_UNSUPPORTED_OPCODE, "hw-infer is not modelled")
+        require(any(channels), S.CONTROL_PROTOCOL_STATUS_INVALID_CHANNELS_INFO_LENGTH, "no channels are named")
+        raise FirmwareStopError(S.CONTROL_PROTOCOL_STATUS_UNSUPPORTED_OPCODE, "hw-infer is not modelled")
 
     # -- others
 

@@ -60,7 +60,10 @@ class OpenedInput:
 
 @dataclass(eq=False, slots=True)
 class FramePass:
-    """Frames of one network through one context; `limit` None: until the application is stopped."""
+    """Frames of one network through one context; `limit` None: until the application is stopped.
+
+    `blocked` says why the next frame cannot enter, `starved` that it is only the host that has queued none.
+    """
 
     core: Core
     context: Context
@@ -76,6 +79,7 @@ class FramePass:
     launched: int = 0
     completed: int = 0
     blocked: str = ""
+    starved: bool = False
     rebased: int = 0
     cancelled: bool = False
 
@@ -101,10 +105,11 @@ class FramePass:
             waited = False
             while not self.cancelled and (reason := core.blocked(self)):
                 self.blocked, waited = reason, True
+                self.starved = core.starved(self)
                 yield core.changed.wait()
             if self.cancelled:
                 return
-            self.blocked = ""
+            self.blocked, self.starved = "", False
             frame = self.launched
             if waited:
                 self._rebase(frame)
@@ -195,9 +200,11 @@ class Core:
         networks = sorted({e.network for e in edges if e.direction is Direction.H2D and e.fetched})
         for network in networks or [0]:
             # an edge of a network that has no input of its own goes with the first one
-            mine = [
-                e for e in edges if e.network == network or (e.network not in networks and network == networks[0])
-            ] if networks else edges
+            mine = (
+                [e for e in edges if e.network == network or (e.network not in networks and network == networks[0])]
+                if networks
+                else edges
+            )
             one = FramePass(
                 core=self,
                 context=context,
@@ -255,6 +262,22 @@ class Core:
             if reason:
                 return f"{edge.describe()}: {reason}"
         return ""
+
+    def starved(self, one: FramePass) -> bool:
+        """Whether every input that blocks does so for want of host frames."""
+        reasons = [(edge, self._input_blocked(edge)) for edge in one.inputs]
+        return all(not reason or self._queue_empty(edge) for edge, reason in reasons)
+
+    def _queue_empty(self, edge: Edge) -> bool:
+        channel = edge.channel
+        return (
+            edge.kind is EdgeKind.BOUNDARY
+            and channel.host_opened
+            and not channel.paused
+            and channel.packed in self.burst.jobs
+            and self.burst.running
+            and channel.available - channel.claimed < edge.descriptors_per_frame
+        )
 
     def _input_blocked(self, edge: Edge) -> str:
         channel = edge.channel

@@ -16,7 +16,7 @@ from emu.hw.cluster import Clusters
 from emu.hw.config import NEVER, ConfigChannel, ConfigManager, RunCache
 from emu.hw.controls import Controls
 from emu.hw.core import Core, HostPort
-from emu.hw.firmware import Firmware, RunTimeError, State
+from emu.hw.firmware import Firmware, RunTimeError
 from emu.hw.hostmem import HostMemory
 from emu.hw.memory import AddressSpace, regions
 from emu.hw.nms import NmsUnits
@@ -45,7 +45,7 @@ class StreamLabel:
 class Device:
     """One chip. `profile` says which, `runtime` ("4.23" or "5.2") which firmware generation it speaks.
 
-    `layout` is the bitmap of usable clusters (None: all that the profile reports). `flows` gives the timing of a
+    `layout` is the bitmap of usable clusters (None: those that the profile reports). `flows` gives the timing of a
     dynamic context by (application, context index); without one the core counts as infinitely fast.
     """
 
@@ -65,16 +65,14 @@ class Device:
             raise UsageError(f"runtime {self.runtime!r} is none of {', '.join(RUNTIMES)}")
         profile = self.profile
         layout = profile.identity.partial_clusters_layout_bitmap if self.layout is None else self.layout
-        self.memory = AddressSpace(regions(profile.clusters))
+        self.memory = AddressSpace(regions(max(profile.clusters, layout.bit_length())))
         self.clusters = Clusters(profile, layout, self.memory)
         self.nms = NmsUnits()
         self.burst = BurstCreditsTask()
         self.ddr = DdrBufferingTask()
         self.bus = ConfigBus(profile)
         self.vdma = Vdma(profile, self.runtime, self.host_memory)
-        self.config = ConfigManager(
-            profile.config_style, self.memory, RunCache(self.host_memory, profile.config_style)
-        )
+        self.config = ConfigManager(profile.config_style, self.memory, RunCache(self.host_memory, profile.config_style))
         self.core = Core(
             self.clock,
             self.vdma,
@@ -220,5 +218,12 @@ class Device:
         return lines
 
     @property
-    def running(self) -> bool:
-        return self.firmware.state is State.RUNNING
+    def awaits_cache_update(self) -> bool:
+        """Whether the firmware stands in WAIT_FOR_CACHE_UPDATED."""
+        step = self.firmware.step
+        return (
+            self.firmware.waiting is not None
+            and step is not None
+            and step.type is ActionType.WAIT_FOR_CACHE_UPDATED
+            and self.cache_signals < self.cache_signals_used
+        )

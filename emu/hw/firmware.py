@@ -17,8 +17,8 @@ import simpy
 
 from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, Application, Context, Step
 from emu.hw.handlers import HANDLERS
-from emu.hw.status import FirmwareFault
 from emu.hw.status import FirmwareStatus as S
+from emu.hw.status import FirmwareStopError
 from emu.hw.timing import Flow
 from emu.hw.waits import Wait
 from emu.sequencer.actions import ActionType
@@ -42,11 +42,11 @@ class State(Enum):
     FAILED = "failed"
 
 
-class Stop(Exception):
+class ApplicationLeft(Exception):  # noqa: N818 - control flow, not an error
     """The application is to be left: reset or application change."""
 
 
-class SwitchBatch(Exception):
+class BatchSwitched(Exception):  # noqa: N818 - control flow, not an error
     """The batch size of the running application changes."""
 
 
@@ -137,9 +137,9 @@ class Firmware:
     def _run(self, application: Application, generation: int) -> Steps:
         try:
             yield from self._application(application, generation)
-        except Stop:
+        except ApplicationLeft:
             return
-        except FirmwareFault as fault:
+        except FirmwareStopError as fault:
             if generation == self._generation:
                 self._fail(application, fault)
 
@@ -154,7 +154,7 @@ class Firmware:
             try:
                 yield from self._batches(application, generation)
                 return
-            except SwitchBatch:
+            except BatchSwitched:
                 # a regular batch switch: everything is loaded again (firmware-actions.md 8)
                 continue
 
@@ -177,27 +177,26 @@ class Firmware:
         if not run_asap:
             return 0
         first = application.dynamic[0]
-        first.runs += 1
         self._open_gate(application.context(ContextType.PRELIMINARY), first)
         if application.single_context:
             yield from self._context(first, generation, only=ActionType.APPLICATION_CHANGE_INTERRUPT)
             return 0
+        started = self.now
         yield from self._network_idle(generation)
         self.device.core.close_internal_edges()
+        first.runs += 1
+        first.simulated_ns += self.now - started
         return 1
 
     def _dynamic(self, application: Application, context: Context, generation: int) -> Steps:
         if not application.single_context or self.batch_index:
             self.now += round(self.profile.context_switch_ns)
-        context.runs += 1
         yield from self._context(context, generation)
         self._open_gate(context, context)
         if not application.single_context:
             yield from self._network_idle(generation)
 
-    def _context(
-        self, context: Context, generation: int, only: ActionType | None = None
-    ) -> Steps:
+    def _context(self, context: Context, generation: int, only: ActionType | None = None) -> Steps:
         """Execute one list (or only its actions of one type)."""
         device = self.device
         outer, outer_step, started = self.context, self.step, self.now
@@ -207,8 +206,6 @@ class Firmware:
             device.clusters.start_context()
             device.core.passes = [one for one in device.core.passes if not one.finished]
         self.activated_streams.clear()
-        if context.type is not ContextType.DYNAMIC:
-            context.runs += 1
         tracer = device.tracer
         if tracer is not None:
             tracer.emit(Event(self.now, Kind.CONTEXT_BEGIN, self._index, context.name))
@@ -250,6 +247,7 @@ class Firmware:
                 )
                 self.note, self.note_bytes = "", 0
         context.simulated_ns += self.now - started
+        context.runs += 1
         if tracer is not None:
             tracer.emit(Event(self.now, Kind.CONTEXT_END, self._index, context.name))
         self.context, self.step = outer, outer_step
@@ -335,13 +333,24 @@ class Firmware:
             device.core.close_internal_edges()
             device.burst.reset()
             device.ddr.reset()
-            raise SwitchBatch
+            raise BatchSwitched
         waiting, self.batch_switching = self.waiting, True
         yield from self._context(application.context(ContextType.BATCH_SWITCHING), generation)
         self.batch_switching, self.waiting = False, waiting
         self.grant_at = self.now
         self._open_gate(application.context(ContextType.BATCH_SWITCHING), application.dynamic[0])
         yield from self._meet_clock(generation)
+
+    @property
+    def resting(self) -> bool:
+        """Whether the application has nothing to do before the host acts: frames, another batch or application."""
+        if self.step is not None and self.waiting is not None:
+            if self.step.type is ActionType.APPLICATION_CHANGE_INTERRUPT:
+                return True
+            if self.step.type is ActionType.WAIT_FOR_CACHE_UPDATED:
+                return True
+        passes = self.device.core.passes
+        return bool(passes) and all(one.finished or one.starved for one in passes) and not self.device.core.idle
 
     def _open_gate(self, context: Context, carrier: Context) -> None:
         """The granted inputs of the context begin to flow; `carrier` is the dynamic context they belong to."""
@@ -376,7 +385,7 @@ class Firmware:
 
     def _check(self, generation: int) -> None:
         if generation != self._generation:
-            raise Stop
+            raise ApplicationLeft
 
     @property
     def tracing(self) -> bool:
@@ -386,7 +395,7 @@ class Firmware:
     def _index(self) -> int:
         return self.application.index if self.application is not None else -1
 
-    def _fail(self, application: Application, fault: FirmwareFault) -> None:
+    def _fail(self, application: Application, fault: FirmwareStopError) -> None:
         assert self.context is not None and self.step is not None
         self.error = RunTimeError(
             fault.status,

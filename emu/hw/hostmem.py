@@ -152,16 +152,12 @@ class HostMemory:
         memory = cls()
         buffers: dict[int, HostBuffer] = {}
         for described in program.descriptor_lists:
-            host_list = HostList(
-                described.dma_address, described.count, described.page_size, described.circular
-            )
+            host_list = HostList(described.dma_address, described.count, described.page_size, described.circular)
             for entry in described.programs:
                 host_list.extents.append(_extent(entry, described.page_size, buffers))
             memory.lists[described.dma_address] = host_list
         for continuous in program.continuous_buffers:
-            memory.continuous.append(
-                (continuous.dma_address, HostBuffer(continuous.size, continuous.segments))
-            )
+            memory.continuous.append((continuous.dma_address, HostBuffer(continuous.size, continuous.segments)))
         for group in program.network_groups:
             for record in group.ddr_action_list:
                 context = record.context

@@ -7,11 +7,7 @@ from dataclasses import dataclass
 from emu.hw.status import FirmwareStatus as S
 from emu.hw.status import require
 
-# limits of the fields' meaning; the chip's own counts are not public, these bound what an index can name
-MAX_NMS_UNITS = 16
-MAX_AGGREGATORS = 16
-MAX_OUTPUT_BUFFERS = 32
-MAX_INTERFACES = 8
+# how many units, aggregators and output buffers a chip has is not public: any index a byte can hold is taken
 
 
 @dataclass(slots=True)
@@ -38,31 +34,11 @@ class NmsUnits:
         self.units: dict[int, NmsUnit] = {}
 
     def enable(self, index: int, network: int, classes: int, burst: int, division: int) -> NmsUnit:
-        require(index < MAX_NMS_UNITS, S.NMS_MANAGER_STATUS_INVALID_NMS_UNIT_INDEX, f"NMS unit {index}")
         require(classes > 0, S.NMS_MANAGER_STATUS_INVALID_NUM_CLASSES_SIZE, "0 classes")
         require(burst > 0, S.NMS_MANAGER_STATUS_INVALID_BURST_SIZE, "burst size 0")
         unit = NmsUnit(index, network, classes, burst, max(division, 1))
         self.units[index] = unit
         return unit
-
-    def check_wait(self, aggregator: int, buffer: int, cluster: int, interface: int, clusters: int) -> None:
-        """The indices of WAIT_FOR_NMS."""
-        require(
-            aggregator < MAX_AGGREGATORS,
-            S.NMS_MANAGER_STATUS_INVALID_AGGREGATOR_INDEX,
-            f"aggregator {aggregator}",
-        )
-        require(
-            buffer < MAX_OUTPUT_BUFFERS, S.NMS_MANAGER_STATUS_INVALID_OUTPUT_BUFFER_INDEX, f"output buffer {buffer}"
-        )
-        require(
-            cluster < clusters, S.NMS_MANAGER_STATUS_INVALID_OUTPUT_BUFFER_CLUSTER_INDEX, f"cluster {cluster}"
-        )
-        require(
-            interface < MAX_INTERFACES,
-            S.NMS_MANAGER_STATUS_INVALID_OUTPUT_BUFFER_INTERFACE,
-            f"interface {interface}",
-        )
 
     def count_frames(self, network: int | None, frames: int) -> None:
         for unit in self.units.values():

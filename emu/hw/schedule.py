@@ -10,9 +10,20 @@ from dataclasses import dataclass
 from itertools import chain
 
 from emu.hw.profiles import Profile
-from emu.hw.timing import ConfigBus, ConfigSizes, Flow, GroupTiming, action_ns, contexts_of, grants_input, plain_actions
+from emu.hw.timing import (
+    BurstSizes,
+    ConfigBus,
+    Flow,
+    GroupTiming,
+    action_ns,
+    burst_sizes,
+    contexts_of,
+    fetch_sizes,
+    grants_input,
+    plain_actions,
+)
 from emu.sequencer.actions import Action, ActionType
-from emu.sequencer.program import ContextType, NetworkGroupProgram
+from emu.sequencer.program import ContextType, NetworkGroupProgram, Program
 
 _A = ActionType
 _FETCHES = frozenset({_A.FETCH_CFG_CHANNEL_DESCRIPTORS, _A.FETCH_CCW_BURSTS})
@@ -43,10 +54,12 @@ class Schedule:
     config_ns: float
 
 
-def schedule(profile: Profile, actions: Sequence[Action], flow: Flow | None, batch: int) -> Schedule:
+def schedule(
+    profile: Profile, actions: Sequence[Action], flow: Flow | None, batch: int, bursts: BurstSizes
+) -> Schedule:
     """Run `actions` (REPEATED unrolled) for `batch` frames; `flow` is None for a list that only configures."""
     bus = ConfigBus(profile)
-    sizes = ConfigSizes(actions)
+    sizes = iter(fetch_sizes(actions, bursts))
     sequencers: dict[int, float] = {}
     loads: list[tuple[float, float]] = []
     now = 0.0
@@ -58,7 +71,7 @@ def schedule(profile: Profile, actions: Sequence[Action], flow: Flow | None, bat
         now += action_ns(profile, kind)
         if kind in _FETCHES:
             begin = max(now, bus.idle_at)
-            loads.append((begin, bus.fetch(now, sizes.of(action))))
+            loads.append((begin, bus.fetch(now, next(sizes))))
         elif kind in _CONFIG_WAITS:
             now = max(now, bus.idle_at)
         elif kind is _A.TRIGGER_SEQUENCER:
@@ -86,12 +99,13 @@ def schedule(profile: Profile, actions: Sequence[Action], flow: Flow | None, bat
 class GroupSchedule:
     """The steady state of a compiled network group, for any batch size."""
 
-    def __init__(self, profile: Profile, runtime: str, group: NetworkGroupProgram, timing: GroupTiming) -> None:
+    def __init__(self, profile: Profile, program: Program, group: NetworkGroupProgram, timing: GroupTiming) -> None:
         self.profile = profile
         self.timing = timing
+        self._bursts = burst_sizes(program)
         lists: dict[ContextType, list[list[Action]]] = {kind: [] for kind in ContextType}
         for context in contexts_of(group):
-            lists[context.context_type].append(list(plain_actions(context.actions(runtime))))
+            lists[context.context_type].append(list(plain_actions(context.actions(program.runtime))))
         self.activation: list[Action] = list(chain.from_iterable(lists[ContextType.ACTIVATION]))
         self.preliminary: list[Action] = list(chain.from_iterable(lists[ContextType.PRELIMINARY]))
         self.dynamic = lists[ContextType.DYNAMIC]
@@ -100,12 +114,13 @@ class GroupSchedule:
     def single_context(self) -> bool:
         return len(self.dynamic) == 1
 
+    def run(self, actions: Sequence[Action], flow: Flow | None, batch: int) -> Schedule:
+        """One run of a list of this group, on its own."""
+        return schedule(self.profile, actions, flow, batch, self._bursts)
+
     def runs(self, batch: int) -> list[Schedule]:
         """One run of every dynamic context, on its own."""
-        return [
-            schedule(self.profile, actions, flow, batch)
-            for actions, flow in zip(self.dynamic, self.timing.flows, strict=True)
-        ]
+        return [self.run(actions, flow, batch) for actions, flow in zip(self.dynamic, self.timing.flows, strict=True)]
 
     def switches_ns(self) -> float:
         """Unexplained time of the context switches of one batch."""
@@ -142,7 +157,7 @@ class GroupSchedule:
         host_ns = self.timing.host_ns
         first = flows[0].latency_ns + (batch - 1) * max(flows[0].interval_ns, host_ns)
         runs = self.runs(batch)
-        if schedule(self.profile, self.preliminary, flows[0], batch).flow_start_ns is None:
+        if self.run(self.preliminary, flows[0], batch).flow_start_ns is None:
             first += runs[0].total_ns - (runs[0].flow_start_ns or 0.0) - flows[0].output_done_ns(batch - 1)
         between = sum(run.total_ns for run in runs[1:-1])
         last = (runs[-1].flow_start_ns or 0.0) + flows[-1].latency_ns

@@ -52,7 +52,7 @@ class StreamResult:
     name: str
     direction: Direction
     frames: int
-    bytes: int
+    size: int
     contents: tuple[bytes, ...]
 
 
@@ -180,20 +180,20 @@ class Session:
             )
         )
         host.queue_outputs()
-        self._await(lambda: self._settled(), host)
+        self._await(lambda: device.firmware.resting, host)
         activated = device.firmware.now
         host.set_goal(frames - frames % batch if frames > batch else frames)
         host.feed()
         self._await(lambda: host.done, host)
         if frames > batch and frames % batch:
             self._send(
-                change_context_switch_status(
-                    ContextSwitchStatus.ENABLED, group.application_index, frames % batch
-                )
+                change_context_switch_status(ContextSwitchStatus.ENABLED, group.application_index, frames % batch)
             )
             host.set_goal(frames)
             host.feed()
             self._await(lambda: host.done, host)
+        # what the lists still do behind the last output belongs to the run: it can fail or stall
+        self._await(lambda: device.firmware.resting, host)
         result = self._result(group, host, started, activated, (writes, ccw, opaque))
         self._send(change_context_switch_status(ContextSwitchStatus.RESET))
         return result
@@ -235,15 +235,13 @@ class Session:
         flows = self.timings[application].flows
         return flows[context] if context < len(flows) else None
 
-    def _settled(self) -> bool:
-        """Whether the loaded network waits for its first input."""
-        return any(one.blocked for one in self.device.core.passes) or bool(
-            self.device.firmware.waiting is not None and self.device.firmware.waiting.data
-        )
-
     def _await(self, condition: Callable[[], bool], host: Host) -> None:
         device = self.device
         progressed = device.run_until(condition)
+        while not progressed and not condition() and device.awaits_cache_update:
+            # the host moves the cache offset and says so (firmware-actions.md 8, WAIT_FOR_CACHE_UPDATED)
+            self._send(encode_request(Opcode.CONTEXT_SWITCH_SIGNAL_CACHE_UPDATED))
+            progressed = device.run_until(condition)
         error = device.firmware.error
         if error is not None and device.firmware.state is State.FAILED:
             raise firmware_error(
@@ -284,9 +282,7 @@ class Session:
                     "action_index": error.action,
                     "action": error.action_name,
                 }
-            raise firmware_error(
-                reply.major_status, fault.message if fault is not None else "control refused", **where
-            )
+            raise firmware_error(reply.major_status, fault.message if fault is not None else "control refused", **where)
 
     def _result(
         self,
@@ -307,13 +303,22 @@ class Session:
             activation_ns=activated - started,
             fps=self._fps(group, host, outputs, last),
             latency_ns=max((state.first_ns or 0 for state in outputs), default=0) - (host.first_input_ns or 0),
-            contexts=tuple(_context_result(context) for context in application.contexts),
+            contexts=tuple(
+                _context_result(context, self._running_ns(context, last)) for context in application.contexts
+            ),
             streams=tuple(_stream_result(state) for state in (host.inputs | host.outputs).values()),
             register_writes=device.memory.register_writes - writes,
             ccw_bytes=device.config.ccw_bytes - ccw,
             opaque_bytes=device.config.opaque_bytes - opaque,
             regions=tuple(use for use in device.memory.use if use.writes),
         )
+
+    def _running_ns(self, context: Context, last: int) -> int | None:
+        """For the dynamic context of a single-context application, which never ends: its time up to `last`."""
+        firmware = self.device.firmware
+        if context is not firmware.context or firmware.application is None:
+            return None
+        return max(0, last - firmware.context_started) if firmware.application.single_context else None
 
     def _fps(self, group: NetworkGroupProgram, host: Host, outputs: list[StreamState], last: int) -> float:
         batch = host.batch
@@ -325,12 +330,12 @@ class Session:
         return NS_PER_S / interval if interval else 0.0
 
 
-def _context_result(context: Context) -> ContextResult:
+def _context_result(context: Context, running_ns: int | None) -> ContextResult:
     return ContextResult(
         context.type.name.lower(),
         context.index,
-        context.runs,
-        context.simulated_ns,
+        context.runs + (running_ns is not None),
+        context.simulated_ns + (running_ns or 0),
         dict(context.counts),
         context.config_bytes,
         context.data_bytes,

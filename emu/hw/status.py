@@ -121,17 +121,12 @@ class FirmwareStatus(IntEnum):
     BURST_CREDITS_TASK_STATUS_NO_CONFIGURED_ACTIONS = 0x40330007
 
     # module 53, NMS manager
-    NMS_MANAGER_STATUS_INVALID_AGGREGATOR_INDEX = 0x40350003
-    NMS_MANAGER_STATUS_INVALID_OUTPUT_BUFFER_INDEX = 0x40350004
-    NMS_MANAGER_STATUS_INVALID_OUTPUT_BUFFER_CLUSTER_INDEX = 0x40350005
-    NMS_MANAGER_STATUS_INVALID_OUTPUT_BUFFER_INTERFACE = 0x40350006
     NMS_MANAGER_STATUS_INVALID_NETWORK_INDEX = 0x40350008
-    NMS_MANAGER_STATUS_INVALID_NMS_UNIT_INDEX = 0x40350009
     NMS_MANAGER_STATUS_INVALID_NUM_CLASSES_SIZE = 0x4035000B
     NMS_MANAGER_STATUS_INVALID_BURST_SIZE = 0x4035000C
 
 
-class FirmwareFault(Exception):
+class FirmwareStopError(Exception):
     """A precondition that failed inside the firmware; the state machine turns it into a RUN_TIME_ERROR."""
 
     def __init__(self, status: FirmwareStatus, message: str) -> None:
@@ -143,7 +138,7 @@ class FirmwareFault(Exception):
 def require(condition: bool, status: FirmwareStatus, message: str) -> None:
     """Raise `status` unless `condition` holds."""
     if not condition:
-        raise FirmwareFault(status, message)
+        raise FirmwareStopError(status, message)
 
 
 def firmware_error(status: int, message: str, **where: object) -> FirmwareError:

@@ -104,9 +104,7 @@ class DdrBufferingTask:
         self.pairs[pair.d2h] = pair
 
     def start(self) -> None:
-        require(
-            not self.running, S.DDR_BUFFER_STATUS_CHANGE_TO_INFER_WHILE_IN_INFER, "the DDR task is already running"
-        )
+        require(not self.running, S.DDR_BUFFER_STATUS_CHANGE_TO_INFER_WHILE_IN_INFER, "the DDR task is already running")
         require(bool(self.pairs), S.DDR_BUFFER_STATUS_NO_DDR_PAIRS, "the DDR task has no pairs")
         self.running = True
 

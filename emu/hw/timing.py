@@ -7,8 +7,8 @@ gives a rule it is a house rule (docs/timing.md), and its numbers carry the basi
 What a context's time is made of (docs/timing.md, house rules):
 
 * its actions, one after the other: `action_ns` each (sub-actions of a REPEATED too), plus what the action waits for;
-* configuration: a fetch action blocks nothing, it queues its bytes on the `ConfigBus`, which all config channels
-  share; MODULE_CONFIG_DONE and DEACTIVATE_CFG_CHANNEL wait until the bus is idle;
+* configuration: a fetch action blocks nothing, it queues its `fetch_sizes` on the `ConfigBus`, which all config
+  channels share; MODULE_CONFIG_DONE and DEACTIVATE_CFG_CHANNEL wait until the bus is idle;
 * TRIGGER_SEQUENCER starts the sequencer of a cluster once the bus is idle, SEQUENCER_DONE waits until
   `profile.sequencer_ns` after that; where the list has no trigger, until the bus is idle;
 * its `Flow`: frames pass from the moment the context has granted input (`grants_input`) and all that was fetched
@@ -22,13 +22,13 @@ The host feeds frame f of a run not before f * `GroupTiming.host_ns`, counted fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from emu.hw.profiles import Profile
 from emu.sequencer.actions import Action, ActionType, Located, Repeated
-from emu.sequencer.program import ContextProgram, ContextType, Direction, NetworkGroupProgram
+from emu.sequencer.program import ContextProgram, ContextType, Direction, NetworkGroupProgram, Program
 
 Bound = Literal["compute", "input dma", "output dma", "config", "host link"]
 
@@ -130,7 +130,7 @@ def group_timing(group: NetworkGroupProgram, runtime: str, profile: Profile, com
     """
     dynamic = [context for context in contexts_of(group) if context.context_type is ContextType.DYNAMIC]
     actions = [list(plain_actions(context.actions(runtime))) for context in dynamic]
-    sizes = [ConfigSizes(listed).total() for listed in actions]
+    sizes = [sum(fetch_sizes(listed, {})) for listed in actions]
     whole = sum(sizes)
     parts = [size / whole if whole else 1 / len(sizes) for size in sizes]
     host_ns = _host_ns(group, profile)
@@ -189,42 +189,57 @@ def grants_input(action: ActionType) -> bool:
     return action in (_A.FETCH_DATA_FROM_VDMA_CHANNEL, _A.BURST_CREDITS_TASK_START)
 
 
-class ConfigSizes:
-    """Bytes behind the fetch actions of one context.
+BurstSizes = Mapping[int, Sequence[int]]
+
+
+def burst_sizes(program: Program) -> BurstSizes:
+    """Bytes of every configuration burst, by the DMA address of the buffer or list that holds them in order."""
+    sizes: dict[int, list[int]] = {}
+    for buffer in program.continuous_buffers:
+        sizes[buffer.dma_address] = [len(segment) for segment in buffer.segments or ()]
+    for listed in program.descriptor_lists:
+        sizes[listed.dma_address] = [len(segment) for part in listed.programs for segment in part.segments or ()]
+    return sizes
+
+
+def fetch_sizes(actions: Iterable[Action], bursts: BurstSizes) -> list[float]:
+    """Bytes that each fetch action of a context moves, in list order.
 
     FETCH_CFG_CHANNEL_DESCRIPTORS names descriptors, whose page size the context's ACTIVATE_CFG_CHANNEL gives.
-    FETCH_CCW_BURSTS names bursts of a stream, which share that channel's `bytes_in_pattern` evenly.
+    FETCH_CCW_BURSTS names bursts; where `bursts` does not know them (a capture), they share the channel's
+    `bytes_in_pattern` evenly.
     """
-
-    def __init__(self, actions: Sequence[Action]) -> None:
-        self._page: dict[int, int] = {}
-        self._burst: dict[int, float] = {}
-        size: dict[int, int] = {}
-        bursts: dict[int, int] = {}
-        self._fetches: list[Action] = []
-        for action in actions:
-            if action.type is _A.ACTIVATE_CFG_CHANNEL:
-                self._page[action.value("packed_vdma_channel_id")] = action.value("desc_page_size")
-                stream = action.value("config_stream_index")
-                size[stream] = size.get(stream, 0) + action.value("bytes_in_pattern")
-            elif action.type is _A.FETCH_CCW_BURSTS:
-                stream = action.value("config_stream_index")
-                bursts[stream] = bursts.get(stream, 0) + action.value("ccw_bursts")
-                self._fetches.append(action)
-            elif action.type is _A.FETCH_CFG_CHANNEL_DESCRIPTORS:
-                self._fetches.append(action)
-        for stream, count in bursts.items():
-            self._burst[stream] = size.get(stream, 0) / count if count else 0.0
-
-    def of(self, action: Action) -> float:
-        """Bytes that this fetch action moves."""
-        if action.type is _A.FETCH_CCW_BURSTS:
-            return action.value("ccw_bursts") * self._burst.get(action.value("config_stream_index"), 0.0)
-        return action.value("descriptors_count") * self._page.get(action.value("packed_vdma_channel_id"), 0)
-
-    def total(self) -> float:
-        """Bytes that all fetches of the context move."""
-        return sum(self.of(action) for action in self._fetches)
+    listed = list(actions)
+    pages: dict[int, int] = {}
+    buffers: dict[int, tuple[int, int]] = {}
+    counts: dict[int, int] = {}
+    for action in listed:
+        if action.type is _A.ACTIVATE_CFG_CHANNEL:
+            pages[action.value("packed_vdma_channel_id")] = action.value("desc_page_size")
+            buffers[action.value("config_stream_index")] = (
+                action.value("dma_address"),
+                action.value("bytes_in_pattern"),
+            )
+        elif action.type is _A.FETCH_CCW_BURSTS:
+            stream = action.value("config_stream_index")
+            counts[stream] = counts.get(stream, 0) + action.value("ccw_bursts")
+    sizes: list[float] = []
+    fetched: dict[int, int] = {}
+    for action in listed:
+        if action.type is _A.FETCH_CFG_CHANNEL_DESCRIPTORS:
+            page = pages.get(action.value("packed_vdma_channel_id"), 0)
+            sizes.append(action.value("descriptors_count") * page)
+        elif action.type is _A.FETCH_CCW_BURSTS:
+            stream, count = action.value("config_stream_index"), action.value("ccw_bursts")
+            start = fetched.get(stream, 0)
+            fetched[stream] = start + count
+            address, whole = buffers.get(stream, (0, 0))
+            known = bursts.get(address, ())
+            if len(known) >= counts[stream]:
+                sizes.append(sum(known[start : start + count]))
+            else:
+                sizes.append(whole * count / counts[stream])
+    return sizes
 
 
 def _rate(profile: Profile) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, IntEnum
 
 from emu.hw.hostmem import HostBuffer, HostMemory
 from emu.hw.profiles import Profile
@@ -21,14 +21,14 @@ DESCRIPTOR_BASE_ALIGNMENT = 1 << 16
 MAX_DEPTH = 1 << 16
 
 
-class HostBufferType(int, Enum):
+class HostBufferType(IntEnum):
     """host_buffer_type (firmware-actions.md 1)."""
 
     EXTERNAL_DESC = 0
     CCB = 1
 
 
-class EdgeKind(str, Enum):
+class EdgeKind(Enum):
     """What an edge layer connects the core with."""
 
     BOUNDARY = "boundary"
@@ -56,7 +56,8 @@ class HostBufferInfo:
 class Channel:
     """One channel. `host_opened`: a boundary channel whose host side runs; `edge`: what it is activated for.
 
-    `available`, `claimed` (by frames under way) and `processed` are absolute descriptor counts; `num_available` and `num_processed` what the registers
+    `available`, `claimed` (by frames under way) and `processed` are absolute descriptor counts;
+    `num_available` and `num_processed` what the registers
     show. `transfers` and `bytes` count what was moved in all.
     """
 

@@ -13,7 +13,7 @@ SCHEMA = "emu-trace"
 SCHEMA_VERSION = 1
 
 
-class Kind(str, Enum):
+class Kind(Enum):
     """What an event tells."""
 
     CONTROL = "control"  # a control message: action = opcode, cause = reply status
@@ -32,7 +32,8 @@ class Event(NamedTuple):
     """One record. `ns` is simulated time (of an action: when it was done, having begun `duration` before); empty
     strings, -1 and 0 mean that a field does not apply.
 
-    `context` is `activation`, `batch_switching`, `preliminary` or `dynamic_N`; `action_index` counts sub-actions from 0.
+    `context` is `activation`, `batch_switching`, `preliminary` or `dynamic_N`; `action_index` counts sub-actions
+    from 0.
     `cause` is what woke the action, what it waits for, or what the event was caused by. `woke` names what it woke.
     """
 

@@ -1,6 +1,6 @@
 """One handler per firmware action: its preconditions, its effect, and what it waits for.
 
-A handler takes the firmware and the action's arguments by name. A precondition that fails raises FirmwareFault with
+A handler takes the firmware and the action's arguments by name. A precondition that fails raises FirmwareStopError with
 the firmware's own status; a returned Wait is what the action waits for.
 """
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from emu.hw.core import OpenedInput
 from emu.hw.handlers.units import check_network
-from emu.hw.status import FirmwareFault, require
 from emu.hw.status import FirmwareStatus as S
+from emu.hw.status import FirmwareStopError, require
 from emu.hw.vdma import Channel, Edge, EdgeKind, HostBufferInfo, StreamRegisters
 from emu.sequencer.program import Direction
 
@@ -78,8 +78,7 @@ def activate_inter_context_output(fw: Firmware, a: Any) -> None:
     require(
         needed <= edge.buffer.total_desc_count,
         S.VDMA_SERVICE_STATUS_INSUFFICIENT_DESCRIPTORS_COUNT,
-        f"{edge.describe()}: {fw.batch} frames need {needed} descriptors, the list has "
-        f"{edge.buffer.total_desc_count}",
+        f"{edge.describe()}: {fw.batch} frames need {needed} descriptors, the list has {edge.buffer.total_desc_count}",
     )
 
 
@@ -179,9 +178,7 @@ def _check_registers(registers: StreamRegisters, kind: EdgeKind, info: HostBuffe
         f"{registers.core_buffers_per_frame} core and {registers.periph_buffers_per_frame} periph buffers a frame",
     )
     if kind in (EdgeKind.BOUNDARY, EdgeKind.INTER_CONTEXT):
-        require(
-            info.bytes_in_pattern > 0, S.VDMA_SERVICE_STATUS_TOO_LARGE_BYTES_IN_PATTERN, "a transfer of 0 bytes"
-        )
+        require(info.bytes_in_pattern > 0, S.VDMA_SERVICE_STATUS_TOO_LARGE_BYTES_IN_PATTERN, "a transfer of 0 bytes")
 
 
 def _check_opened(fw: Firmware, edge: Edge) -> None:
@@ -272,7 +269,7 @@ def _check_end_of_context(fw: Firmware, a: Any) -> Edge:
     )
     edge = core.edge_of_channel(channel.packed)
     if edge is None:
-        raise FirmwareFault(S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX, f"{channel.describe()} is not active")
+        raise FirmwareStopError(S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX, f"{channel.describe()} is not active")
     require(
         edge.buffer.buffer_type == a.host_buffer_type,
         S.CONTEXT_SWITCH_STATUS_INVALID_HOST_BUFFER_TYPE,
@@ -280,17 +277,17 @@ def _check_end_of_context(fw: Firmware, a: Any) -> Edge:
     )
     one = None if fw.batch_switching else core.pass_of_edge(edge)
     if one is not None and not one.finished and direction is Direction.H2D:
-        raise FirmwareFault(
+        raise FirmwareStopError(
             S.CONTEXT_SWITCH_STATUS_STREAM_CREDIT_NOT_ZERO_AT_END_OF_CONTEXT,
             f"{edge.describe()}: {one.completed} of {one.limit or 'endless'} frames consumed",
         )
     if one is not None and not one.finished:
-        raise FirmwareFault(
+        raise FirmwareStopError(
             S.CONTEXT_SWITCH_STATUS_FIFO_COUNTER_NOT_ZERO_AT_END_OF_CONTEXT,
             f"{edge.describe()}: {one.completed} of {one.limit or 'endless'} frames delivered",
         )
     if one is None and edge.fetched and not fw.batch_switching and edge.done < fw.batch:
-        raise FirmwareFault(
+        raise FirmwareStopError(
             S.CONTEXT_SWITCH_STATUS_STREAM_CREDIT_NOT_ZERO_AT_END_OF_CONTEXT,
             f"{edge.describe()}: its credits were never used",
         )

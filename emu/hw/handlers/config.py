@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from emu.hw.config import ConfigChannel, ConfigSource
-from emu.hw.status import FirmwareFault, require
 from emu.hw.status import FirmwareStatus as S
+from emu.hw.status import FirmwareStopError, require
 from emu.hw.vdma import HostBufferInfo
 from emu.hw.waits import Wait, at
 from emu.sequencer.program import Direction
@@ -33,19 +33,13 @@ def activate_cfg_channel(fw: Firmware, a: Any) -> None:
             f"{header.config_channels[a.config_stream_index]}, not {a.packed_vdma_channel_id}",
         )
     fw.device.vdma.check_buffer(
-        HostBufferInfo(
-            a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern
-        ),
+        HostBufferInfo(a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern),
         circular=False,
     )
-    source = ConfigSource(
-        a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern
-    )
+    source = ConfigSource(a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern)
     fw.device.config.activate(
         a.config_stream_index,
-        ConfigChannel(
-            channel.packed, a.config_stream_index, source, fw.context.bursts[a.config_stream_index]
-        ),
+        ConfigChannel(channel.packed, a.config_stream_index, source, fw.context.bursts[a.config_stream_index]),
     )
     if fw.tracing:
         fw.note = f"config stream {a.config_stream_index} on {channel.describe()}"
@@ -54,9 +48,7 @@ def activate_cfg_channel(fw: Firmware, a: Any) -> None:
 def fetch_cfg_channel_descriptors(fw: Firmware, a: Any) -> None:
     """Make more descriptors of a config channel available; their records are written as they arrive."""
     device = fw.device
-    require(
-        a.descriptors_count > 0, S.CONTEXT_SWITCH_STATUS_INVALID_CREDITS_SIZE, "0 config descriptors requested"
-    )
+    require(a.descriptors_count > 0, S.CONTEXT_SWITCH_STATUS_INVALID_CREDITS_SIZE, "0 config descriptors requested")
     channel = _on_channel(fw, a.packed_vdma_channel_id)
     run = device.config.fetch_descriptors(channel, a.descriptors_count)
     size = a.descriptors_count * channel.source.desc_page_size
@@ -69,7 +61,7 @@ def fetch_ccw_bursts(fw: Firmware, a: Any) -> None:
     device = fw.device
     channel = device.config.channels.get(a.config_stream_index)
     if channel is None:
-        raise FirmwareFault(
+        raise FirmwareStopError(
             S.CSM_CONFIG_MANAGER_STATUS_CSM_NOT_ENABLED_WHILE_TRYING_TO_FETCH_CONFIG,
             f"config stream {a.config_stream_index} is not active",
         )
@@ -83,7 +75,7 @@ def deactivate_cfg_channel(fw: Firmware, a: Any) -> Wait | None:
     device = fw.device
     channel = device.config.channels.get(a.config_stream_index)
     if channel is None or channel.channel != a.packed_vdma_channel_id:
-        raise FirmwareFault(
+        raise FirmwareStopError(
             S.CONTEXT_SWITCH_STATUS_INVALID_CONFIG_STREAM_INDEX,
             f"config stream {a.config_stream_index} is not active on channel {a.packed_vdma_channel_id}",
         )
@@ -98,9 +90,7 @@ def _on_channel(fw: Firmware, packed: int) -> ConfigChannel:
     for channel in fw.device.config.channels.values():
         if channel.channel == packed:
             return channel
-    raise FirmwareFault(
-        S.VDMA_SERVICE_STATUS_CANNOT_FETCH_WHILE_ABORTED, f"config channel {packed} is not active"
-    )
+    raise FirmwareStopError(S.VDMA_SERVICE_STATUS_CANNOT_FETCH_WHILE_ABORTED, f"config channel {packed} is not active")
 
 
 def _moved(fw: Firmware, channel: ConfigChannel, size: int) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from emu.hw.handlers.units import check_network
-from emu.hw.status import FirmwareFault, require
 from emu.hw.status import FirmwareStatus as S
+from emu.hw.status import FirmwareStopError, require
 from emu.hw.tasks import BurstJob, DdrPair
 from emu.hw.vdma import EdgeKind
 from emu.sequencer.program import Direction
@@ -30,7 +30,7 @@ def fetch_data_from_vdma_channel(fw: Firmware, a: Any) -> None:
     )
     edge = device.core.edges.get((Direction.H2D, a.stream_index))
     if edge is None or edge.channel is not channel:
-        raise FirmwareFault(
+        raise FirmwareStopError(
             S.VDMA_SERVICE_STATUS_CANNOT_FETCH_WHILE_ABORTED,
             f"stream {a.stream_index} is not active on {channel.describe()}",
         )
@@ -74,9 +74,7 @@ def burst_credits_task_start(fw: Firmware, a: Any) -> None:
     fw.device.burst.start()
     fw.device.core.changed.notify()
     if fw.tracing:
-        fw.note = "burst-credits task, inputs " + ", ".join(
-            str(job.stream) for job in fw.device.burst.jobs.values()
-        )
+        fw.note = "burst-credits task, inputs " + ", ".join(str(job.stream) for job in fw.device.burst.jobs.values())
 
 
 def burst_credits_task_reset(fw: Firmware, a: Any) -> None:
@@ -90,16 +88,14 @@ def change_boundary_input_batch(fw: Firmware, a: Any) -> None:
     channel = device.vdma.channel(a.packed_vdma_channel_id, Direction.H2D)
     opened = device.core.opened.get(channel.packed)
     if opened is None:
-        raise FirmwareFault(
+        raise FirmwareStopError(
             S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX, f"{channel.describe()} is not an open boundary input"
         )
     edge = device.core.edges.get((Direction.H2D, opened.stream))
     if edge is not None and edge.channel is channel and not channel.dummy:
         edge.fetched = True
         if channel.packed not in device.burst.jobs:
-            device.burst.add(
-                BurstJob(channel.packed, opened.stream, opened.network, opened.frame_periph_size)
-            )
+            device.burst.add(BurstJob(channel.packed, opened.stream, opened.network, opened.frame_periph_size))
     device.memory_note("input batch", channel.packed, (fw.batch,))
     if fw.tracing:
         fw.note = f"{channel.describe()} batch {fw.batch}"
@@ -111,7 +107,7 @@ def add_ddr_pair_info(fw: Firmware, a: Any) -> None:
     core = fw.device.core
     h2d, d2h = core.edge_of_channel(a.h2d_packed_vdma_channel_id), core.edge_of_channel(a.d2h_packed_vdma_channel_id)
     if h2d is None or d2h is None or h2d.kind is not EdgeKind.DDR or d2h.kind is not EdgeKind.DDR:
-        raise FirmwareFault(
+        raise FirmwareStopError(
             S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
             f"DDR pair {a.d2h_packed_vdma_channel_id} -> {a.h2d_packed_vdma_channel_id}: both must be active portals",
         )
@@ -123,8 +119,7 @@ def add_ddr_pair_info(fw: Firmware, a: Any) -> None:
     require(
         a.programmed_descriptors_count == d2h.buffer.total_desc_count & 0xFFFF,
         S.VDMA_SERVICE_STATUS_INSUFFICIENT_DESCRIPTORS_COUNT,
-        f"DDR pair: {a.programmed_descriptors_count} descriptors announced, the list has "
-        f"{d2h.buffer.total_desc_count}",
+        f"DDR pair: {a.programmed_descriptors_count} descriptors announced, the list has {d2h.buffer.total_desc_count}",
     )
     h2d.network = d2h.network = a.network_index
     fw.device.ddr.add(

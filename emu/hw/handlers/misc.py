@@ -49,4 +49,4 @@ def sleep(fw: Firmware, a: Any) -> Wait:
 
 def halt(fw: Firmware, a: Any) -> Wait:
     """Stop for good."""
-    return never("HALT", "the list says HALT: the core CPU stops here", data=True)
+    return never("HALT", "the list says HALT: the core CPU stops here")

@@ -21,9 +21,7 @@ def check_network(fw: Firmware, network: int, status: S = S.CONTEXT_SWITCH_STATU
 
 def enable_lcu_default(fw: Firmware, a: Any) -> None:
     """Enable with kernel_done_address 1, count 2 (firmware-actions.md 1)."""
-    _enable(
-        fw, a.packed_lcu_id, a.network_index, DEFAULT_KERNEL_DONE_ADDRESS, DEFAULT_KERNEL_DONE_COUNT
-    )
+    _enable(fw, a.packed_lcu_id, a.network_index, DEFAULT_KERNEL_DONE_ADDRESS, DEFAULT_KERNEL_DONE_COUNT)
 
 
 def enable_lcu_non_default(fw: Firmware, a: Any) -> None:
@@ -65,9 +63,7 @@ def trigger_sequencer(fw: Firmware, a: Any) -> None:
 def enable_nms(fw: Firmware, a: Any) -> None:
     """Configure an NMS unit for the frames of a batch."""
     check_network(fw, a.network_index, S.NMS_MANAGER_STATUS_INVALID_NETWORK_INDEX)
-    unit = fw.device.nms.enable(
-        a.nms_unit_index, a.network_index, a.number_of_classes, a.burst_size, a.division_factor
-    )
+    unit = fw.device.nms.enable(a.nms_unit_index, a.network_index, a.number_of_classes, a.burst_size, a.division_factor)
     fw.device.memory_note("nms", a.nms_unit_index, tuple(a))
     if fw.tracing:
         fw.note = f"NMS unit {unit.index}: {unit.delimiters_per_frame} delimiters a frame"

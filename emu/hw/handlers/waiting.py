@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from emu.hw.handlers.units import check_network
-from emu.hw.status import FirmwareFault, require
 from emu.hw.status import FirmwareStatus as S
+from emu.hw.status import FirmwareStopError, require
 from emu.hw.vdma import Edge
 from emu.hw.waits import Wait, at, never
 from emu.sequencer.program import Direction
@@ -78,7 +78,7 @@ def input_channel_transfer_done_interrupt(fw: Firmware, a: Any) -> Wait:
     """Wait until the batch's frames of an input were fetched; the runtime never sends it."""
     edge = fw.device.core.edges.get((Direction.H2D, a.stream_index))
     if edge is None or edge.channel.packed != a.packed_vdma_channel_id:
-        raise FirmwareFault(
+        raise FirmwareStopError(
             S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
             f"input stream {a.stream_index} is not active on channel {a.packed_vdma_channel_id}",
         )
@@ -94,16 +94,6 @@ def wait_for_dma_idle(fw: Firmware, a: Any) -> Wait:
 def wait_for_nms(fw: Firmware, a: Any) -> Wait:
     """Wait until the NMS path (aggregator and output buffers) is idle."""
     device = fw.device
-    device.nms.check_wait(
-        a.aggregator_index,
-        a.pred_cluster_ob_index,
-        a.pred_cluster_ob_cluster_index,
-        a.pred_cluster_ob_interface,
-        fw.profile.clusters,
-    )
-    device.nms.check_wait(
-        a.aggregator_index, a.succ_prepost_ob_index, 0, a.succ_prepost_ob_interface, fw.profile.clusters
-    )
 
     def ready() -> int | None:
         if device.core.passes and device.core.batch_passed:
@@ -166,9 +156,8 @@ def _transferred(fw: Firmware, edge: Edge, what: str) -> Wait:
         return fw.clock.time if edge.done >= fw.batch else None
 
     def chain() -> list[str]:
-        return [f"{edge.describe()}: {edge.done} of {fw.batch} frames ({edge.channel.counters()})"] + frames_chain(
-            fw, edge.network
-        )
+        own = f"{edge.describe()}: {edge.done} of {fw.batch} frames ({edge.channel.counters()})"
+        return [own, *frames_chain(fw, edge.network)]
 
     return Wait(what, ready, chain, what, data=True)
 
@@ -176,7 +165,7 @@ def _transferred(fw: Firmware, edge: Edge, what: str) -> Wait:
 def _output(fw: Firmware, a: Any) -> Edge:
     edge = fw.device.core.edges.get((Direction.D2H, a.stream_index))
     if edge is None or edge.channel.packed != a.packed_vdma_channel_id:
-        raise FirmwareFault(
+        raise FirmwareStopError(
             S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
             f"output stream {a.stream_index} is not active on channel {a.packed_vdma_channel_id}",
         )
@@ -186,5 +175,3 @@ def _output(fw: Firmware, a: Any) -> Edge:
         f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {a.host_buffer_type}",
     )
     return edge
-
-
