@@ -239,7 +239,7 @@ def read_two_contexts(path: Path = TWO_CONTEXTS) -> TwoContexts:
     program = compile_hef(hef)
     profile = replace(profiles.load(program.device), config_bytes_per_second=math.inf, context_switch_ns=0.0)
     timing = group_timings(hef, program, CompileOptions(), profile)[0]
-    fixed_ns, interval_ns = GroupSchedule(profile, program.runtime, program.network_groups[0], timing).line()
+    fixed_ns, interval_ns = GroupSchedule(profile, program, program.network_groups[0], timing).line()
     fill_ns = sum(flow.latency_ns - flow.interval_ns for flow in timing.flows)
     contexts = len(timing.flows)
     return TwoContexts(interval_ns, fill_ns / contexts, (fixed_ns - fill_ns) / contexts)

@@ -10,7 +10,7 @@ from emu.errors import UsageError
 from emu.estimate.assumptions import Assumption, assumptions
 from emu.hef import Hef
 from emu.hw import profiles
-from emu.hw.schedule import GroupSchedule, Schedule, schedule
+from emu.hw.schedule import GroupSchedule, Schedule
 from emu.hw.timing import Bound, Flow
 from emu.hw.workload import assumed_clock_hz, group_timings
 from emu.sequencer.compile import CompileOptions, compile_hef
@@ -124,7 +124,7 @@ def estimate(
         profile = profiles.load(program.device, clock_mhz, link)
         group = program.network_groups[0]
         timing = group_timings(hef, program, chosen, profile, compute_time_ns)[0]
-        model = GroupModel(profile, program.runtime, group, timing)
+        model = GroupModel(profile, program, group, timing)
         figures.append(model.batch(batch))
     return Estimate(
         model=hef.name,
@@ -173,8 +173,8 @@ class GroupModel(GroupSchedule):
 
     def _activation_ns(self, batch: int) -> float:
         """ENABLE until the network waits for input: its message, the activation and the preliminary list."""
-        opened = schedule(self.profile, self.activation, None, batch).ready_ns
-        loaded = schedule(self.profile, self.preliminary, self.timing.flows[0], batch).ready_ns
+        opened = self.run(self.activation, None, batch).ready_ns
+        loaded = self.run(self.preliminary, self.timing.flows[0], batch).ready_ns
         return self._status_message_ns() + self.profile.enable_ns + opened + loaded
 
     def _context(self, index: int, run: Schedule, batch: int) -> ContextEstimate:
