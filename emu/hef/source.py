@@ -15,6 +15,8 @@ from emu.errors import HailoError, HailoStatus, UsageError
 Origin: TypeAlias = str | Path | bytes | bytearray | memoryview | BinaryIO
 
 CHUNK_SIZE = 1 << 18
+MAX_READ_SIZE = 1 << 19
+"""Up to here a copy costs less than mapping the same pages."""
 
 
 class Source:
@@ -39,17 +41,24 @@ class Source:
             self._data = memoryview(mmap.mmap(self._descriptor, self.size, access=mmap.ACCESS_READ))
         return self._data
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the bytes are a buffer of the caller, and reading them costs nothing."""
+        return self._descriptor is None
+
     def read(self, start: int, end: int) -> bytes | memoryview:
         """The bytes from `start` to `end`, or to the end of the file where that comes first."""
         size = min(end, self.size) - start
-        if self._descriptor is None or size > CHUNK_SIZE:
+        if self._descriptor is None or size > MAX_READ_SIZE:
             return self.data[start:end]
         return os.pread(self._descriptor, max(0, size), start)
 
     def chunks(self, start: int, end: int) -> Iterator[memoryview]:
         """The same bytes piece by piece; a piece is valid until the next one."""
         end = min(end, self.size)
-        if self._descriptor is None or end <= start:
+        if end <= start:
+            return
+        if self._descriptor is None:
             yield self.data[start:end]
             return
         buffer = memoryview(bytearray(min(CHUNK_SIZE, end - start)))

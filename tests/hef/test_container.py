@@ -7,6 +7,7 @@ import io
 import json
 import struct
 import zlib
+from pathlib import Path
 
 import pytest
 import xxhash
@@ -129,3 +130,39 @@ def test_a_header_can_be_read_without_the_rest():
     container = Container(open_source((DATA / "hef" / "ctr_v3_ph_ok.hef").read_bytes()[:60]))
     assert container.version == 3
     assert container.file_size == 60
+
+
+def resident_memory():
+    """Anonymous memory of this process in bytes: what is not a mapping of a file."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("resident memory is read from /proc")
+    line = next(line for line in status.read_text().splitlines() if line.startswith("RssAnon"))
+    return int(line.split()[1]) * 1024
+
+
+def test_four_gigabytes_cost_no_more_than_the_protobuf(tmp_path):
+    """A sparse file: with a proto hash, 5.2 looks at the proto alone."""
+    path = tmp_path / "large.hef"
+    path.write_bytes((DATA / "hef" / "ctr_v3_ph_ok.hef").read_bytes())
+    with path.open("r+b") as file:
+        file.truncate(4 << 30)
+    before = resident_memory()
+    hef = open_hef(path, runtime="5.2")
+    assert hef.container.file_size == 4 << 30
+    assert len(hef.container.ccw((3 << 30) - hef.container.offset_zero_point, 4096)) == 4096
+    assert hef.network_groups
+    assert resident_memory() - before < 8 << 20
+
+
+def test_descriptors_are_given_back():
+    descriptors = Path("/proc/self/fd")
+    if not descriptors.exists():
+        pytest.skip("open files are counted in /proc")
+    path = DATA / "hef" / "ctr_v2a.hef"
+    kept = [open_hef(path) for _ in range(20)]
+    held = len(list(descriptors.iterdir()))
+    del kept
+    for _ in range(20):
+        open_hef(path)
+    assert len(list(descriptors.iterdir())) <= held - 20
