@@ -13,6 +13,7 @@ from emu.sequencer.program import Direction
 
 _DDR_ALIGNMENT = 512
 _U16, _U32 = 0xFFFF, 0xFFFFFFFF
+_FEW = 1024
 
 
 class PeriphRegisters(NamedTuple):
@@ -126,14 +127,9 @@ def _bytes_per_buffer(
     size = align_up(layer.hw_row_size, alignment)
     if size > limit:
         size = limit - limit % alignment
-    if size > 0 and whole % size == 0:
-        return size
-    import numpy as np  # only now: most layers are done, and the import is slow
-
-    sizes = np.arange(max(size, 0), 0, -alignment, dtype=np.int64)
-    found = np.flatnonzero(whole % sizes == 0)
-    if len(found):
-        return int(sizes[found[0]])
+    found = _first_divisor(whole, range(size, 0, -alignment))
+    if found is not None:
+        return found
     raise _invalid(
         layer,
         HailoStatus.HAILO_INVALID_ARGUMENT,
@@ -146,20 +142,28 @@ def _optimize_credits(bytes_per_buffer: int, buffers: int, consts: HwConsts) -> 
     frame = bytes_per_buffer * buffers
     words = frame // consts.fifo_word_granularity
     largest = max(consts.max_acceptable_bytes_per_buffer, bytes_per_buffer)
-    count = max(-(-frame // largest), 1)
-    end = min(frame, consts.max_periph_buffers_per_frame)
-    if count < end and words % count == 0 and frame // count <= consts.max_periph_bytes_per_buffer:
+    least = max(-(-frame // largest), frame // (consts.max_periph_bytes_per_buffer + 1) + 1)
+    count = _first_divisor(words, range(least, min(frame, consts.max_periph_buffers_per_frame)))
+    if count is not None:
         return frame // count, count
-    if count < end:
-        import numpy as np  # as above
-
-        counts = np.arange(count, end, dtype=np.int64)
-        found = np.flatnonzero((words % counts == 0) & (frame // counts <= consts.max_periph_bytes_per_buffer))
-        if len(found):
-            return frame // int(counts[found[0]]), int(counts[found[0]])
     if consts.max_periph_buffers_per_frame < frame:
         return bytes_per_buffer, buffers
     return 1, frame
+
+
+def _first_divisor(value: int, candidates: range) -> int | None:
+    """The first candidate that divides `value`. A frame of a real layer is done within a few."""
+    for candidate in candidates[:_FEW]:
+        if value % candidate == 0:
+            return candidate
+    rest = candidates[_FEW:]
+    if not rest:
+        return None
+    import numpy as np  # only for frames that may take tens of thousands of tries: the import is slow
+
+    numbers = np.arange(rest.start, rest.stop, rest.step, dtype=np.int64)
+    places = np.flatnonzero(value % numbers == 0)
+    return int(numbers[places[0]]) if len(places) else None
 
 
 def _invalid(layer: EdgeLayer, status: HailoStatus, message: str) -> HailoError:
