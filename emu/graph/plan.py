@@ -64,6 +64,11 @@ def make_plan(graph: Graph, until: str | None = None) -> Plan:
     return Plan(graph, tuple(order), releases, results, peak)
 
 
+def execution_order(graph: Graph) -> list[int]:
+    """Places of all nodes in the order in which they run; GraphError (GRAPH_STRUCTURE) if there is none."""
+    return _order(graph, _producers(graph))
+
+
 def _operands_of(graph: Graph, node: Node) -> tuple[Port, ...]:
     seen: dict[int, Port] = {}
     for at in node.inputs:

@@ -1,0 +1,43 @@
+"""`emu inspect` of an OM or MS file, as JSON or as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from emu.cli.options import Model
+from emu.cli.run_graph import located
+from emu.graph.load import map_file
+from emu.recognise import Kind
+
+
+def inspect(opened: Model, as_json: bool) -> None:
+    """Print everything the file says about itself; GraphError if it cannot be read at all."""
+    data = map_file(opened.source)
+    with located(opened):
+        document, lines = _ms(data) if opened.kind is Kind.MS else _om(data)
+    if as_json:
+        import orjson
+
+        click.echo(orjson.dumps({"model": {"file": opened.name}, **document}).decode())
+        return
+    click.echo(opened.name)
+    for line in lines:
+        click.echo(line)
+
+
+def _om(data: memoryview) -> tuple[dict[str, Any], Iterable[str]]:
+    from emu.graph.readers import om_describe
+
+    document = om_describe.document(data)
+    return document, om_describe.lines(document)
+
+
+def _ms(data: memoryview) -> tuple[dict[str, Any], Iterable[str]]:
+    from emu.graph.readers import ms_describe
+    from emu.graph.readers.ms_file import read_graph_def
+
+    tables = read_graph_def(data)
+    return ms_describe.document(tables), ms_describe.lines(tables)
