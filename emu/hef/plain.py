@@ -8,7 +8,7 @@ A tree names fields as the schema does and leaves out what is not set. Long byte
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
+from math import isfinite, isnan, nan
 from typing import Any, TypeAlias
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -129,6 +129,8 @@ def _scalar(field: Field, value: Any, bulk: BulkWriter) -> Any:
         if len(value) > INLINE_BYTES or field.containing_type.name in _ALWAYS_BULK:
             return bulk.add(value)
         return Hex(value.hex())
+    if isinstance(value, float) and isnan(value):
+        return nan  # YAML has but one; a payload makes the encoding a foreign one
     if field.type == FieldDescriptor.TYPE_FLOAT:
         return _shortest(value)
     if field.name.endswith(_HEX_NAMES):
@@ -167,7 +169,7 @@ def _value(field: Field, node: Any, bulk: BulkReader, path: str) -> Any:
         return known.number
     if isinstance(node, bool) != (field.type == FieldDescriptor.TYPE_BOOL):
         raise TypeError(f"{show(node)} is of the wrong type")
-    return node
+    return nan if isinstance(node, float) and isnan(node) else node
 
 
 def _unknown_bytes(message: Message) -> bytes:
