@@ -258,7 +258,7 @@ class Core:
             if reason:
                 return f"{edge.describe()}: {reason}"
         for edge in one.outputs:
-            reason = self._output_blocked(edge)
+            reason = self._output_blocked(edge, one.flow.frames_inside)
             if reason:
                 return f"{edge.describe()}: {reason}"
         return ""
@@ -308,7 +308,7 @@ class Core:
             return f"the host has queued no further frame ({channel.counters()})"
         return ""
 
-    def _output_blocked(self, edge: Edge) -> str:
+    def _output_blocked(self, edge: Edge, frames_inside: int) -> str:
         channel = edge.channel
         if channel.stalled:
             return "the channel is stalled"
@@ -320,10 +320,20 @@ class Core:
             return ""
         if not channel.host_opened:
             return "its host side was never opened"
-        # one frame of an NMS output is many transfers, which the host queues one by one
-        if channel.available - channel.claimed < edge.buffer.descriptors_per_transfer:
+        # a frame needs its buffer when it comes out; the core may hold as many more as are under way in it
+        inside = frames_inside * self._transfers(edge) * edge.descriptors_per_frame
+        if self._lacks_buffer(edge) or channel.claimed - channel.available >= inside > 0:
+            return f"the host has queued no buffer ({channel.counters()})"
+        if not inside and channel.available - channel.claimed < edge.buffer.descriptors_per_transfer:
             return f"the host has queued no buffer ({channel.counters()})"
         return ""
+
+    def _lacks_buffer(self, edge: Edge) -> bool:
+        """Whether the next frame out has nowhere to go; an NMS frame is many transfers, queued one by one."""
+        return (
+            edge.kind is EdgeKind.BOUNDARY
+            and edge.channel.available - edge.channel.processed < edge.buffer.descriptors_per_transfer
+        )
 
     def _ddr_blocked(self, edge: Edge) -> str:
         if edge.buffer.buffer_type == HostBufferType.CCB:
@@ -371,6 +381,9 @@ class Core:
     def _deliver(self, one: FramePass, frame: int, common: bytes) -> None:
         if one.cancelled:
             return
+        if one.completed < frame or any(self._lacks_buffer(edge) for edge in one.outputs):
+            self.clock.process(self._deliver_later(one, frame, common))
+            return
         now = self.clock.time
         number = one.first_frame + frame
         for edge in one.outputs:
@@ -396,6 +409,13 @@ class Core:
         elif one.completed % one.batch == 0:
             self.changed.notify()
 
+    def _deliver_later(self, one: FramePass, frame: int, common: bytes) -> Generator[simpy.Event, None, None]:
+        """Frames stay in the core, in order, until the host has queued buffers for them."""
+        while not one.cancelled and (one.completed < frame or any(self._lacks_buffer(e) for e in one.outputs)):
+            yield self.changed.wait()
+        self._deliver(one, frame, common)
+        self.changed.notify()
+
     def _finish(self, one: FramePass) -> None:
         """All frames of a batch passed: the tasks that served it go idle (firmware-actions.md 8)."""
         if all(other.finished for other in self.passes):
@@ -411,6 +431,7 @@ class Core:
             or self.host is None
             or one.limit is not None
             or len(self.passes) > 1
+            or one.completed < one.rebased + one.batch
             or one.launched < one.rebased + one.batch + JUMP_HEAD
         ):
             return 0

@@ -81,6 +81,11 @@ class Flow:
         """The host buffer of input frame `frame` (from 0) is consumed: the H2D interrupt."""
         return self.input_ns + frame * self.interval_ns
 
+    @property
+    def frames_inside(self) -> int:
+        """How many frames the core holds in steady state, taken in and not yet put out."""
+        return int((self.latency_ns - self.input_ns) / self.interval_ns) if self.interval_ns else 0
+
     def output_done_ns(self, frame: int) -> float:
         """All outputs of frame `frame` (from 0) are in host memory: the D2H interrupts."""
         return self.latency_ns + frame * self.interval_ns
