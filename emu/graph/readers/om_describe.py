@@ -253,7 +253,7 @@ def _graph_lines(graph: dict[str, Any], indent: str = "") -> Iterator[str]:
     yield f"{indent}graph {graph.get('name', '')!r}: {len(graph.get('op', []))} ops"
     for place, op in enumerate(graph.get("op", [])):
         results = ", ".join(_described(each) for each in op.get("output_desc", []))
-        sources = ", ".join(op.get("input", op.get("src_name", []))) if _named(op) else ""
+        sources = ", ".join(_edges(op))
         stream = f", stream {op['stream_id']}" if op.get("stream_id") else ""
         yield f"{indent}  op {place} {op.get('name', '')!r} {op.get('type', '')}{stream}: {sources} -> {results}"
         for key, value in _parameters(op):
@@ -263,9 +263,14 @@ def _graph_lines(graph: dict[str, Any], indent: str = "") -> Iterator[str]:
             yield from _graph_lines(subgraph, indent + "    ")
 
 
-def _named(op: dict[str, Any]) -> bool:
-    """Whether `input` holds edges (graph kind), not offsets (domi)."""
-    return "src_name" in op or all(isinstance(each, str) for each in op.get("input", []))
+def _edges(op: dict[str, Any]) -> list[str]:
+    """What an op reads; `input` holds edges in the graph kind and offsets in domi."""
+    edges = [each for each in op.get("input", []) if isinstance(each, str)]
+    if edges:
+        return edges
+    indices = [str(index) for index in op.get("src_index", [])]
+    names = op.get("src_name", [])
+    return [":".join(pair) for pair in zip(names, indices, strict=False)]
 
 
 def _parameters(op: dict[str, Any]) -> Iterator[tuple[str, Any]]:
