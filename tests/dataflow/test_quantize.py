@@ -1,0 +1,93 @@
+"""Quantisation against one element at a time, and the surprises of known-bugs.md 41, 42, 46."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import emu.dataflow.quantize as module
+from emu.dataflow.quantize import dequantize, dequantize_per_feature, quantize, quantize_threshold, require_valid
+from emu.errors import HailoError, HailoStatus
+from emu.hef.formats import INVALID_QUANT_INFO, QuantInfo
+from tests.dataflow import slow
+
+U8, U16 = np.dtype(np.uint8), np.dtype(np.uint16)
+
+floats = st.floats(width=32)
+scales = st.one_of(st.floats(2.0**-20, 2.0**20, width=32), st.sampled_from([1.0, 0.5, 0.0, -0.25]))
+qps = st.builds(
+    QuantInfo, st.sampled_from([0.0, 3.5, 128.0, -7.0, 1000.0]), scales, st.floats(-1e6, 1e6, width=32), floats
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(floats, max_size=40), qps, st.sampled_from([U8, U16]))
+def test_quantise_as_one_by_one(values: list[float], qp: QuantInfo, dtype: np.dtype) -> None:
+    found = quantize(np.array(values, np.float32), qp, dtype)
+    assert found.dtype == dtype
+    assert found.tolist() == [slow.quantize(value, qp, 8 * dtype.itemsize) for value in values]
+
+
+@settings(deadline=None, max_examples=100)
+@given(floats, qps, st.sampled_from([U8, U16]))
+def test_threshold_code_clips_even_with_the_identity(value: float, qp: QuantInfo, dtype: np.dtype) -> None:
+    assert quantize_threshold(value, qp, dtype) == slow.threshold_code(np.float32(value), qp, 8 * dtype.itemsize)
+
+
+@given(st.lists(st.integers(0, 65535), max_size=30), st.sampled_from([0.0, 3.7, 128.0]), scales)
+def test_dequantise_as_one_by_one(codes: list[int], zp: float, scale: float) -> None:
+    qp = QuantInfo(float(np.float32(zp)), scale, 0.0, 0.0)
+    found = dequantize(np.array(codes, U16), qp)
+    np.testing.assert_array_equal(found, np.array([slow.deq(code, qp) for code in codes], np.float32))
+
+
+def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(1).normal(0, 60, 1000).astype(np.float32)
+    values[::97] = np.nan
+    qp = QuantInfo(128.0, 0.5, -64.0, 63.5)
+    whole = quantize(values, qp, U8)
+    monkeypatch.setattr(module, "_BLOCK", 33)
+    assert np.array_equal(quantize(values, qp, U8), whole)
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("dtype", [U8, U16])
+def test_casts_do_not_depend_on_the_machine(native: bool, dtype: np.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not native:
+        monkeypatch.setattr(module, "_INT32_CAST_IS_X86", False)
+        monkeypatch.setattr(module, "_CODE_CAST_OF_NAN_IS_X86", False)
+    values = np.array([np.nan, np.inf, -np.inf, 2.0**31, -(2.0**31), 3e9, -1.0, 256.0, 65537.0, 7.0] * 9, np.float32)
+    for qp in (QuantInfo(0.0, 1.0, 0.0, 0.0), QuantInfo(3.0, 0.5, -2.0, 100.0), QuantInfo(0.0, 0.5, 0.0, 1e12)):
+        assert quantize(values, qp, dtype).tolist() == [
+            slow.quantize(float(value), qp, 8 * dtype.itemsize) for value in values
+        ]
+
+
+def test_identity_does_not_clip_and_limvals_of_zero_give_the_zero_point() -> None:
+    identity = QuantInfo(0.0, 1.0, 5.0, 7.0)
+    assert quantize(np.array([256.0, 300.0, -1.0], np.float32), identity, U8).tolist() == [0, 44, 255]
+    collapsed = QuantInfo(9.0, 0.5, 0.0, 0.0)
+    assert quantize(np.array([-3.0, 0.0, 1e9], np.float32), collapsed, U8).tolist() == [9, 9, 9]
+
+
+def test_per_feature_pattern_repeats() -> None:
+    codes = np.array([4, 4, 4, 8, 8, 8], U8)
+    qps = [QuantInfo(0.0, 0.25, 0, 0), QuantInfo(1.0, 0.5, 0, 0), QuantInfo(2.0, 0.75, 0, 0)]
+    assert dequantize_per_feature(codes, qps).tolist() == [1, 1.5, 1.5, 2, 3.5, 4.5]
+    assert dequantize_per_feature(codes, qps, 2).tolist() == [1, 1, 1.5, 3.5, 4.5, 4.5]
+
+
+def test_a_pattern_that_does_not_divide_the_frame_is_refused() -> None:
+    with pytest.raises(HailoError) as refusal:
+        dequantize_per_feature(np.zeros(5, U8), [QuantInfo(0.0, 1.0, 0, 0)] * 3)
+    assert refusal.value.status is HailoStatus.HAILO_INVALID_OPERATION
+    assert "do not divide a frame of 5" in refusal.value.message
+
+
+def test_several_quant_infos_are_not_one() -> None:
+    with pytest.raises(HailoError) as refusal:
+        require_valid(INVALID_QUANT_INFO, "conv1")
+    assert refusal.value.status is HailoStatus.HAILO_INVALID_ARGUMENT
+    assert "conv1" in refusal.value.message
