@@ -150,7 +150,9 @@ class EmuError(Exception):
     def line(self) -> str:
         """`NAME(NUMBER): message (key value, key value)`, the text after `emu: error: `."""
         place = ", ".join(f"{key} {value}" for key, value in self.where.items())
-        return f"{self.name}({self.number_text()}): {self.message}" + (f" ({place})" if place else "")
+        text = f"{self.name}({self.number_text()}): {self.message}" + (f" ({place})" if place else "")
+        # names out of a file may hold anything: one error stays one line, and writes nothing to a terminal's state
+        return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
     def document(self) -> dict[str, Any]:
         """The `--json` form (cli.md, exit codes)."""

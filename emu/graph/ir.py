@@ -8,7 +8,7 @@ of the file.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,9 @@ from emu.errors import GraphError, GraphStatus
 
 if TYPE_CHECKING:
     from emu.graph.ops import Op
+
+_SHOWN = 16
+"""Operands that an error shows: a line stays a line."""
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -165,11 +168,16 @@ def node_error(
 ) -> GraphError:
     """The error of one node: op name and type, attribute, all shapes."""
     named = f" attribute {attribute}:" if attribute else ""
-    shapes = ", ".join("absent" if at is None else str(graph.tensors[at]) for at in node.inputs)
-    results = ", ".join(str(graph.tensors[at]) for at in node.outputs)
+    shapes = _listed(graph, node.inputs)
+    results = _listed(graph, node.outputs)
     place: Mapping[str, Any] = {"op": node.name, **({"attribute": attribute} if attribute else {}), **where}
     return GraphError(
         status,
         f"op {node.name!r} ({node.type}):{named} {message}; inputs {shapes or 'none'}; outputs {results or 'none'}",
         **place,
     )
+
+
+def _listed(graph: Graph, places: Sequence[int | None]) -> str:
+    shown = ["absent" if at is None else str(graph.tensors[at]) for at in places[:_SHOWN]]
+    return ", ".join(shown) + (f", … {len(places) - _SHOWN} more" if len(places) > _SHOWN else "")

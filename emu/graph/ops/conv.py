@@ -25,6 +25,7 @@ from emu.graph.ops.window import (
     check_positive,
     from_channels_first,
     need_map,
+    need_room,
     pad_map,
     padded_size,
     same_pads,
@@ -75,6 +76,7 @@ class Conv(Op):
         if bias is not None and math.prod(bias.shape) != units:
             raise OpError(f"{list(bias.shape)} for {units} outputs", "bias")
         full = padded_size((height, width), self.all_pads((height, width), kernel))
+        need_room(n * channels * full[0] * full[1], n * channels * height * width)
         out = []
         for length, k, s, d in zip(full, kernel, self.strides, self.dilations, strict=True):
             if (k - 1) * d + 1 > length:
@@ -212,6 +214,8 @@ class ConvTranspose(Op):
         out = self._size((height, width), kernel)
         if min(out) < 1:
             raise OpError(f"result would be {list(out)}", "pad")
+        pads = self.all_pads(kernel)
+        need_room(n * units * (out[0] + pads[0] + pads[1]) * (out[1] + pads[2] + pads[3]), n * units * out[0] * out[1])
         return from_channels_first((n, units, *out), self.channel_last)
 
     def reference(self, x: Array, weight: Array, bias: Array | None = None) -> Array:

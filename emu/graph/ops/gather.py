@@ -10,7 +10,7 @@ import numpy as np
 
 from emu.graph.ir import Array, Shape
 from emu.graph.ops import Op, Operand, OpError
-from emu.graph.ops.axes import need_rank
+from emu.graph.ops.axes import need_rank, need_shape
 from emu.graph.ops.elementwise import check_axis
 
 
@@ -139,35 +139,36 @@ class ScatterElements(Op):
 
 @dataclass(frozen=True, slots=True)
 class SparseToDense(Op):
-    """tf.sparse_to_dense: a tensor of `default` with `values` at the places that the rows of the indices name."""
+    """tf.sparse_to_dense: a tensor of `default` with `values` at the places that the rows of the indices name.
 
-    def shape(self, indices: Operand, shape: Operand, values: Operand, default: Operand | None = None) -> Shape | None:
-        need_rank(shape.shape, 1, "output shape")
-        if shape.value is None:
-            return None
-        return self._check(indices.shape, tuple(int(size) for size in shape.value), values.shape)
+    The shape operand must say `dims`, the dims of the result in the file.
+    """
 
-    @staticmethod
-    def _check(indices: Shape, shape: Shape, values: Shape) -> Shape:
-        if any(size < 0 for size in shape):
-            raise OpError(f"output shape {list(shape)}")
-        count = indices[0] if indices else 1
-        if len(indices) > 2 or (len(indices) == 2 and indices[1] != len(shape)):
-            raise OpError(f"indices {list(indices)} for an output of {len(shape)} dimensions")
-        if len(indices) < 2 and len(shape) != 1:
-            raise OpError(f"indices {list(indices)} for an output of {len(shape)} dimensions")
-        if values not in ((), (1,), (count,)):
-            raise OpError(f"values {list(values)} for {count} places")
-        return shape
+    dims: Shape
+
+    def shape(self, indices: Operand, shape: Operand, values: Operand, default: Operand | None = None) -> Shape:
+        need_shape(shape.shape, (len(self.dims),), "the shape operand")
+        if shape.value is not None:
+            self._check_dims(shape.value)
+        count = indices.shape[0] if indices.shape else 1
+        wanted = ((count, len(self.dims)), (count,), ()) if len(self.dims) == 1 else ((count, len(self.dims)),)
+        if indices.shape not in wanted:
+            raise OpError(f"indices {list(indices.shape)} for an output of {len(self.dims)} dimensions")
+        if values.shape not in ((), (1,), (count,)):
+            raise OpError(f"values {list(values.shape)} for {count} places")
+        return self.dims
+
+    def _check_dims(self, dims: Array) -> None:
+        if tuple(int(size) for size in dims) != self.dims:
+            raise OpError(f"the shape operand says {dims.tolist()}, the output has {list(self.dims)}")
 
     def reference(self, indices: Array, shape: Array, values: Array, default: Array | None = None) -> Array:
-        sizes = self._check(indices.shape, tuple(int(size) for size in shape), values.shape)
-        rows = indices.reshape(-1, len(sizes))
-        out = np.zeros(sizes, values.dtype)
+        self._check_dims(shape)
+        rows = indices.reshape(-1, len(self.dims))
+        out = np.zeros(self.dims, values.dtype)
         if default is not None and default.size:
             out[...] = default.reshape(-1)[0]
-        selectors = tuple(checked_places(rows[:, axis], size) for axis, size in enumerate(sizes))
-        out[selectors] = values.reshape(-1)
+        out[tuple(checked_places(rows[:, axis], size) for axis, size in enumerate(self.dims))] = values.reshape(-1)
         return out
 
 

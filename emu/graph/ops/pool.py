@@ -18,6 +18,7 @@ from emu.graph.ops.window import (
     check_positive,
     from_channels_first,
     need_map,
+    need_room,
     pad_map,
     padded_size,
     same_pads,
@@ -79,9 +80,11 @@ class Pool(Op):
                     raise OpError(f"{list(self.pads)} leaves windows {list(self.window)} without input", "pad")
         if min(size) < 1:
             raise OpError(f"map {list(size)} is empty")
-        _, _, out = self._geometry(size)
+        _, pads, out = self._geometry(size)
         if min(out) < 1:
             raise OpError(f"{list(self.window)} exceeds the padded input {list(size)}", "window")
+        full = padded_size(size, pads)
+        need_room(n * c * full[0] * full[1], n * c * height * width)
         return from_channels_first((n, c, *out), self.channel_last)
 
     def _prepared(self, x: Array) -> tuple[Array, Pair, Pads, Pair]:

@@ -15,8 +15,8 @@ Pads = tuple[int, int, int, int]
 
 NO_PADS: Pads = (0, 0, 0, 0)
 
-SIZE_LIMIT = 1 << 31
-"""Values that one padded map may have: a forged padding is refused, not allocated."""
+ROOM = 1 << 24
+"""Values that padded maps may have beyond four times those of the tensor: a forged padding is not allocated."""
 
 
 class PadRule(StrEnum):
@@ -48,9 +48,13 @@ def padded_size(size: Pair, pads: Pads) -> Pair:
     height, width = size[0] + pads[0] + pads[1], size[1] + pads[2] + pads[3]
     if min(pads) < 0:
         raise OpError(f"{list(pads)}: must not be negative", "pad")
-    if height * width > SIZE_LIMIT:
-        raise OpError(f"{list(pads)} around {list(size)} is out of all proportion", "pad")
     return height, width
+
+
+def need_room(padded: int, held: int) -> None:
+    """Refuse padded maps of so many values for tensors that hold so few."""
+    if padded > 4 * held + ROOM:
+        raise OpError(f"{padded} values of padded maps for {held} of the tensor are out of all proportion", "pad")
 
 
 def pad_map(x: Array, pads: Pads, value: float = 0) -> Array:

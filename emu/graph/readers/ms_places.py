@@ -262,7 +262,7 @@ def _scatter(attr: b.Scatter, at: Site) -> Op:
 
 @lowers("SparseToDense")
 def _sparse_to_dense(attr: b.SparseToDense, at: Site) -> Op:
-    return SparseToDense()
+    return SparseToDense(at.output_shape)
 
 
 @lowers("EmbeddingLookup")

@@ -44,10 +44,10 @@ def read_tensor(tensor: TensorDef, name: str, place: str) -> Tensor:
     if tensor.format == ms_v0_5.Format.NUM_OF_FORMAT:
         raise _error(GraphStatus.GRAPH_UNSUPPORTED, place, f"format {tensor.format.name} is none")
     layout = Layout[tensor.format.name]
+    if len(tensor.dims) > 32:  # as many as every numpy has
+        raise _error(GraphStatus.GRAPH_SHAPE, place, f"{len(tensor.dims)} dims, at most 32 are possible")
     if any(size < 0 for size in tensor.dims):
         raise _error(GraphStatus.GRAPH_SHAPE, place, f"dims {list(tensor.dims)} are negative")
-    if len(tensor.dims) > 32:  # more than numpy has; nothing else bounds it
-        raise _error(GraphStatus.GRAPH_SHAPE, place, f"{len(tensor.dims)} dimensions")
     if layout is Layout.NC4HW4 and len(tensor.dims) != 4:
         raise _error(GraphStatus.GRAPH_SHAPE, place, f"NC4HW4 needs four dims, not {list(tensor.dims)}")
     size = math.prod(layouts.packed_shape(layout, tensor.dims, dtype)) * dtype.itemsize
