@@ -153,7 +153,7 @@ BROKEN: dict[str, tuple[Change, GraphStatus, str]] = {
     "other dims": (set_tensor(2, dims=(3, 2)), SHAPE, "the file says"),
     "short data": (lambda g: short(g, -1), SHAPE, "23"),
     "long data": (lambda g: short(g, 1), SHAPE, "25"),
-    "no data": (lambda g: short(g, -24), SHAPE, "has 0"),
+    "no data": (lambda g: (short(g, -24), set_node(1, inputIndex=(3,))(g)), STRUCTURE, "neither a graph input"),
 }
 
 
@@ -172,6 +172,12 @@ def test_broken_graphs_are_refused(name: str) -> None:
         graph = ms.read(write(builder.graph()))
         executor.run(graph, {"input_0": X})
     assert caught.value.status is status
+
+
+def test_an_activation_may_have_an_empty_data_vector() -> None:
+    builder = chain()
+    builder.tensors = [replace(tensor, data=memoryview(b"")) for tensor in builder.tensors]
+    np.testing.assert_array_equal(run_file(write(builder.graph()), [X])[0], -X)
 
 
 def test_a_scalar_has_one_element() -> None:

@@ -51,7 +51,7 @@ def read_tensor(tensor: TensorDef, name: str, place: str) -> Tensor:
     if layout is Layout.NC4HW4 and len(tensor.dims) != 4:
         raise _error(GraphStatus.GRAPH_SHAPE, place, f"NC4HW4 needs four dims, not {list(tensor.dims)}")
     size = math.prod(layouts.packed_shape(layout, tensor.dims, dtype)) * dtype.itemsize
-    if tensor.data is None:
+    if not tensor.data and size:  # writers give an activation an empty vector, or none
         if size > TENSOR_LIMIT:
             raise _error(
                 GraphStatus.GRAPH_SHAPE,
@@ -59,9 +59,10 @@ def read_tensor(tensor: TensorDef, name: str, place: str) -> Tensor:
                 f"{dtype}{list(tensor.dims)} takes {size} bytes, the runtime allows {TENSOR_LIMIT}",
             )
         return Tensor(name, tensor.dims, dtype, layout)
-    return Tensor(
-        name, tensor.dims, dtype, layout, value=_constant(tensor.data, size, tensor.dims, dtype, layout, place)
-    )
+    if tensor.data is None:
+        return Tensor(name, tensor.dims, dtype, layout)
+    value = _constant(tensor.data, size, tensor.dims, dtype, layout, place)
+    return Tensor(name, tensor.dims, dtype, layout, value=value)
 
 
 def _constant(data: memoryview, size: int, shape: Shape, dtype: np.dtype[Any], layout: Layout, place: str) -> Array:
