@@ -238,6 +238,10 @@ class Core:
     def idle(self) -> bool:
         return all(one.finished for one in self.passes)
 
+    def frames_passed(self, network: int) -> int:
+        """Frames of a network that the present context has let through."""
+        return max((one.completed for one in self.passes if one.network in (None, network)), default=0)
+
     @property
     def batch_passed(self) -> bool:
         """Whether every pass has let its batch through."""
@@ -253,15 +257,20 @@ class Core:
 
     def blocked(self, one: FramePass) -> str:
         """Why the next frame cannot enter; empty if it can."""
+        hungry = ""
         for edge in one.inputs:
             reason = self._input_blocked(edge)
-            if reason:
+            if not reason:
+                continue
+            if not self._queue_empty(edge):
                 return f"{edge.describe()}: {reason}"
+            hungry = hungry or f"{edge.describe()}: {reason}"
         for edge in one.outputs:
             reason = self._output_blocked(edge, one.flow.frames_inside)
             if reason:
                 return f"{edge.describe()}: {reason}"
-        return ""
+        # that the host is late is the last thing to say: everything else is a fault of the lists
+        return hungry
 
     def starved(self, one: FramePass) -> bool:
         """Whether every input that blocks does so for want of host frames."""

@@ -29,7 +29,25 @@ if TYPE_CHECKING:
     from emu.hw.device import Device
 
 Steps = Generator[simpy.Event, None, None]
-IGNORE_DYNAMIC_BATCH = 0
+_A = ActionType
+GRANTS = frozenset({_A.FETCH_DATA_FROM_VDMA_CHANNEL, _A.BURST_CREDITS_TASK_START})
+NEXT_CONTEXT = frozenset(
+    {
+        _A.ACTIVATE_BOUNDARY_INPUT,
+        _A.ACTIVATE_BOUNDARY_OUTPUT,
+        _A.ACTIVATE_INTER_CONTEXT_INPUT,
+        _A.ACTIVATE_INTER_CONTEXT_OUTPUT,
+        _A.ACTIVATE_DDR_BUFFER_INPUT,
+        _A.ACTIVATE_DDR_BUFFER_OUTPUT,
+        _A.ACTIVATE_CACHE_INPUT,
+        _A.ACTIVATE_CACHE_OUTPUT,
+        _A.CHANGE_VDMA_TO_STREAM_MAPPING,
+        _A.ADD_DDR_PAIR_INFO,
+        _A.DDR_BUFFERING_START,
+        _A.RESUME_VDMA_CHANNEL,
+    }
+)
+ALL_ACTIONS = frozenset(_A)
 
 
 class State(Enum):
@@ -174,13 +192,22 @@ class Firmware:
         """Run the preliminary context; returns the dynamic context to go on with."""
         run_asap = bool(application.header.preliminary_run_asap)
         yield from self._context(application.context(ContextType.PRELIMINARY), generation)
+        first, split = application.dynamic[0], bool(application.header.split_allow_input_action)
         if not run_asap:
+            if split and not application.single_context:
+                # each list activates the edge layers of the next context: the last one's do so for the first
+                # (hef-compile.md 4.5, ENABLE_CONFIG_CHANNELS)
+                yield from self._context(application.dynamic[-1], generation, NEXT_CONTEXT)
             return 0
-        first = application.dynamic[0]
         self._open_gate(application.context(ContextType.PRELIMINARY), first)
         if application.single_context:
-            yield from self._context(first, generation, only=ActionType.APPLICATION_CHANGE_INTERRUPT)
+            yield from self._context(first, generation, frozenset({_A.APPLICATION_CHANGE_INTERRUPT}))
             return 0
+        if split:
+            # the preliminary list granted the input; what activates context 1 is in context 0's own list
+            yield from self._context(first, generation, ALL_ACTIONS - GRANTS)
+            yield from self._network_idle(generation)
+            return 1
         started = self.now
         yield from self._network_idle(generation)
         self.device.core.close_internal_edges()
@@ -196,8 +223,8 @@ class Firmware:
         if not application.single_context:
             yield from self._network_idle(generation)
 
-    def _context(self, context: Context, generation: int, only: ActionType | None = None) -> Steps:
-        """Execute one list (or only its actions of one type)."""
+    def _context(self, context: Context, generation: int, only: frozenset[ActionType] = ALL_ACTIONS) -> Steps:
+        """Execute one list, or only its actions of some types."""
         device = self.device
         outer, outer_step, started = self.context, self.step, self.now
         self.context, self.context_started = context, self.now
@@ -211,7 +238,7 @@ class Firmware:
             tracer.emit(Event(self.now, Kind.CONTEXT_BEGIN, self._index, context.name))
         costs, coverage = self._costs, device.coverage
         for step in context.steps:
-            if only is not None and step.type is not only:
+            if step.type not in only:
                 continue
             self.step = step
             kind = step.type
@@ -247,7 +274,8 @@ class Firmware:
                 )
                 self.note, self.note_bytes = "", 0
         context.simulated_ns += self.now - started
-        context.runs += 1
+        if only is not NEXT_CONTEXT:
+            context.runs += 1
         if tracer is not None:
             tracer.emit(Event(self.now, Kind.CONTEXT_END, self._index, context.name))
         self.context, self.step = outer, outer_step

@@ -13,6 +13,7 @@ from emu.hw.host import Host, InputFrames, StreamState, random_input
 from emu.hw.hostmem import HostMemory
 from emu.hw.memory import RegionUse
 from emu.hw.profiles import Profile
+from emu.hw.schedule import GroupSchedule
 from emu.hw.status import firmware_error
 from emu.hw.timing import Compute, Flow, GroupTiming, group_timing
 from emu.hw.watchdog import Stall, examine
@@ -104,6 +105,10 @@ class StalledError(FirmwareError):
         error = stall.error()
         super().__init__(error.name, error.number, error.message, **error.where)
         self.stall = stall
+
+    def line(self) -> str:
+        # the message already says where, in the order of the chain
+        return f"{self.name}({self.number_text()}): {self.message}"
 
 
 def run_program(program: Program, profile: Profile, request: RunRequest) -> RunResult:
@@ -321,13 +326,14 @@ class Session:
         return max(0, last - firmware.context_started) if firmware.application.single_context else None
 
     def _fps(self, group: NetworkGroupProgram, host: Host, outputs: list[StreamState], last: int) -> float:
-        batch = host.batch
+        device, batch = self.device, host.batch
         first_batch_at = max((state.batch_ns or 0 for state in outputs), default=0)
         if host.frames > batch and last > first_batch_at:
             return (host.frames - batch) * NS_PER_S / (last - first_batch_at)
-        # one batch only: the model's own interval (cli.md)
-        interval = sum(flow.interval_ns for flow in self.timings[group.application_index].flows)
-        return NS_PER_S / interval if interval else 0.0
+        # one batch only: the model's own steady state, analytically (cli.md)
+        timing = self.timings[group.application_index]
+        period = GroupSchedule(device.profile, self.program, group, timing).period_ns(batch)
+        return batch * NS_PER_S / period if period else 0.0
 
 
 def _context_result(context: Context, running_ns: int | None) -> ContextResult:
