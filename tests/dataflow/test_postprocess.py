@@ -39,6 +39,7 @@ SCORES = (
     QuantInfo(0.0, float(F(1 / 255)), 0.0, 1.0),
     QuantInfo(20.0, float(F(0.006)), -0.05, 1.3),
     QuantInfo(0.0, 0.125, 0.0, 2.0),
+    QuantInfo(0.0, float(F(1 / 200)), 0.6, 1.0),  # limvals above thresholds: 5.2's pre-filters drop more
 )
 BOXES = (QuantInfo(128.0, float(F(1 / 64)), -2.0, 2.0), QuantInfo(100.0, float(F(0.02)), -1.0, 1.0))
 
@@ -302,6 +303,13 @@ def test_nan_boxes_survive_and_suppress_nothing() -> None:
     nan = float("nan")
     rows = detections((nan, 0, 1, 1, 0.9, 0), (0, 0, 1, 1, 0.8, 0), (0, 0, nan, 1, 0.7, 0))
     assert len(kept(remove_overlapping(rows, 1, 0.1)[0])) == 3
+
+
+def test_nan_edges_count_as_std_min_and_max_see_them() -> None:
+    """min(1, NaN) is 1, so the box lies apart and IoU 0 reaches the threshold 0 (netflow-nms.md 2)."""
+    nan = float("nan")
+    assert kept(remove_overlapping(detections((*UNIT, 0.75, 0), (5, 0, nan, 1, 0.5, 0)), 1, 0.0)[0]) == [0.75]
+    assert kept(remove_overlapping(detections((*UNIT, 0.75, 0), (nan, 0, 1, 1, 0.5, 0)), 1, 0.0)[0]) == [0.75, 0.5]
 
 
 def test_nan_scores_are_refused() -> None:
@@ -599,3 +607,16 @@ def test_what_iou_only_cannot_do() -> None:
     with pytest.raises(HailoError) as refusal:
         iou_only(lambda one: replace(one, background_removal=True))
     assert refusal.value.status is HailoStatus.HAILO_INVALID_OPERATION
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_yolox_class_codes_below_the_clipped_requirement(runtime: str) -> None:
+    """required = threshold / objectness is clipped to the class layer's limvals before 5.2 compares codes."""
+    layers = [
+        layer("r", 1, 1, 4, BOXES[0]),
+        layer("o", 1, 1, 1, QuantInfo(0.0, float(F(0.01)), 0.0, 2.5)),
+        layer("c", 1, 1, 1, QuantInfo(0.0, float(F(0.005)), float(F(0.6)), 1.0)),
+    ]
+    op = Yolox(layers, NmsConfig(0.5, 0.5, 2, 1, 2), [YoloxDecoder("r", "o", "c")], runtime=runtime)
+    found = op.detect({"r": bytes(32), "o": bytes([200] * 8), "c": bytes([80] * 8)})  # 2.0 · 0.4
+    assert found.scores.size == (1 if runtime == "4.23" else 0)
