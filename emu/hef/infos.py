@@ -118,15 +118,30 @@ class NetworkGroupInfo:
 
     def streams_of(self, network: str, direction: StreamDirection) -> tuple[StreamInfo, ...]:
         """Streams of a network ("" and the default name: of all); HAILO_NOT_FOUND if it is unknown or has none."""
-        streams = self.input_streams if direction is StreamDirection.H2D else self.output_streams
-        return tuple(stream for stream in streams if stream.network_name in self._networks_for(network, direction))
+        return self.streams_by_network(direction)[self._existing(network, direction)]
 
     def vstreams_of(self, network: str, direction: StreamDirection) -> tuple[VStreamInfo, ...]:
         """As `streams_of`; vstreams of ops belong to every network (stream-infos.md 2)."""
+        return self.vstreams_by_network(direction)[self._existing(network, direction)]
+
+    def streams_by_network(self, direction: StreamDirection) -> Mapping[str, tuple[StreamInfo, ...]]:
+        """The streams of every network that has one, and under the default name all of them."""
+        streams = self.input_streams if direction is StreamDirection.H2D else self.output_streams
+        found: dict[str, list[StreamInfo]] = {}
+        for stream in streams:
+            found.setdefault(stream.network_name, []).append(stream)
+        return {name: tuple(items) for name, items in found.items()} | {self.default_network_name: streams}
+
+    def vstreams_by_network(self, direction: StreamDirection) -> Mapping[str, tuple[VStreamInfo, ...]]:
+        """As `streams_by_network`, in the order of the vstreams; those of ops are in every network."""
         vstreams = self.input_vstreams if direction is StreamDirection.H2D else self.output_vstreams
-        wanted = self._networks_for(network, direction)
         op_outputs = {op.output_name for op in self.ops}
-        return tuple(vstream for vstream in vstreams if vstream.name in op_outputs or vstream.network_name in wanted)
+        names = self.streams_by_network(direction)
+        found: dict[str, list[VStreamInfo]] = {name: [] for name in names}
+        for vstream in vstreams:
+            for name in found if vstream.name in op_outputs else (vstream.network_name,):
+                found.setdefault(name, []).append(vstream)
+        return {name: tuple(items) for name, items in found.items()} | {self.default_network_name: vstreams}
 
     def original_names(self, vstream: str) -> tuple[str, ...]:
         """Names the layer had in the original model; HAILO_NOT_FOUND for an op's output or a fused layer."""
@@ -148,16 +163,21 @@ class NetworkGroupInfo:
                 return tuple(leaf.name for leaf in layer.leaves())
         raise HailoError(HailoStatus.HAILO_NOT_FOUND, f"there is no stream {stream!r} in {self.name!r}")
 
-    def _networks_for(self, network: str, direction: StreamDirection) -> frozenset[str]:
+    def _existing(self, network: str, direction: StreamDirection) -> str:
+        """The full name of a network that has streams of this direction."""
         if network in ("", self.default_network_name):
-            return frozenset(stream.network_name for stream in self.streams) | {self.default_network_name}
+            return self.default_network_name
         if network not in self.networks:
             raise HailoError(HailoStatus.HAILO_NOT_FOUND, f"there is no network {network!r} in {self.name!r}")
-        streams = self.input_streams if direction is StreamDirection.H2D else self.output_streams
-        if not any(stream.network_name == network for stream in streams):
-            side = "input" if direction is StreamDirection.H2D else "output"
-            raise HailoError(HailoStatus.HAILO_NOT_FOUND, f"network {network!r} has no {side} streams")
-        return frozenset({network})
+        if network not in self.streams_by_network(direction):
+            raise self.without_streams(network, direction)
+        return network
+
+    @staticmethod
+    def without_streams(network: str, direction: StreamDirection) -> HailoError:
+        """What a query about a network without streams of a direction raises."""
+        side = "input" if direction is StreamDirection.H2D else "output"
+        return HailoError(HailoStatus.HAILO_NOT_FOUND, f"network {network!r} has no {side} streams")
 
 
 @dataclass(frozen=True, slots=True)

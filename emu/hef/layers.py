@@ -14,17 +14,13 @@ from enum import IntEnum
 from emu.errors import HailoError, HailoStatus
 from emu.hef import model
 from emu.hef.enums import EdgeConnectionType, EdgeLayerDirection, EdgeLayerType, EPlanesFormat, HwArch
-from emu.hef.enums import NmsBurstType as ProtoNmsBurstType
 from emu.hef.features import SupportedFeatures
 from emu.hef.formats import (
-    BBOX_PARAMS,
     INVALID_QUANT_INFO,
     UINT32_MAX,
     Format,
     FormatFlags,
     FormatOrder,
-    NmsBurstType,
-    NmsDefuseInfo,
     NmsInfo,
     QuantInfo,
     Shape,
@@ -35,21 +31,16 @@ from emu.hef.formats import (
     hw_frame_size,
     nms_hw_frame_size,
 )
+from emu.hef.nms import HAILO15_NMS_ARCHS, nms_layer_shape, parse_nms_info
 from emu.hef.runtime import HAILO8_FAMILY, V5_0, V5_1, Runtime
 
 MAX_LAYER_NAME = 127  # bytes without the closing NUL (hef-container.md 6.4)
 MAX_NETWORK_GROUP_NAME = 127
 MAX_NETWORK_NAME = 256
-MAX_NMS_BURST_BYTES = 65536
 MAX_MUX_PREDECESSORS = 32
 _UINT8_MAX, _UINT16_MAX = 0xFF, 0xFFFF
 
-# the architectures whose NMS the runtimes know (hef-container.md 7)
-_HAILO8_NMS = frozenset({HwArch.HAILO8, HwArch.HAILO8P, HwArch.HAILO8R, HwArch.HAILO8L, HwArch.SAGE_B0})
-_HAILO15_NMS = frozenset(
-    {HwArch.HAILO1XH, HwArch.HAILO15M, HwArch.HAILO15L, HwArch.GINGER, HwArch.LAVENDER, HwArch.PLUTO}
-)
-_HAILO15_FAMILY = _HAILO15_NMS | {HwArch.HAILO10H, HwArch.MARS}
+_HAILO15_FAMILY = HAILO15_NMS_ARCHS | {HwArch.HAILO10H, HwArch.MARS}
 
 
 class StreamDirection(IntEnum):
@@ -79,8 +70,8 @@ class LayerInfo:
     """One edge layer. `shape` is the host's, `hw_shape` the device's; an NMS layer has `nms_info` and a fused layer.
 
     A mux has `predecessors` (and its ratios), a planes layer `planes`; those carry `plane_index`. For an NMS layer
-    both shapes are (classes, 5, boxes * chunks). `quant_infos` has one element, or one per feature under
-    OUTPUT_SCALE_PER_FEATURE. Raw fields keep the schema's names and units.
+    both shapes are (classes, 5, boxes * chunks). `quant_infos` has one element for all features, or
+    one per feature. Raw fields keep the schema's names and units.
     """
 
     type: EdgeConnectionType
@@ -160,7 +151,10 @@ class _Owner:
     network_index: int
 
     def refuse(self, status: HailoStatus, message: str, name: str) -> HailoError:
-        return HailoError(self.runtime.status(status), message, context=self.context_index, layer=name[:MAX_LAYER_NAME])
+        return HailoError(self.runtime.status(status), message, **self.place(name))
+
+    def place(self, name: str) -> dict[str, object]:
+        return {"context": self.context_index, "layer": name[:MAX_LAYER_NAME]}
 
 
 def network_names(group: str, core_op: model.CoreOp, features: SupportedFeatures) -> tuple[str, ...]:
@@ -357,8 +351,13 @@ def _info(edge: model.EdgeLayerInfo, owner: _Owner, in_mux: bool) -> LayerInfo:
     scalar = QuantInfo(numeric.qp_zp, numeric.qp_scale, numeric.limvals_min, numeric.limvals_max)
     nms_info = None
     if info.format.order is FormatOrder.HAILO_NMS_ON_CHIP:
-        nms_info = _nms_info(edge.edge_layer_base.additional_info.nms_info, edge.name, owner)
-        shape = _nms_layer_shape(nms_info)
+        nms_info = parse_nms_info(
+            edge.edge_layer_base.additional_info.nms_info,
+            owner.arch,
+            owner.features.nms_burst_mode,
+            **owner.place(edge.name),
+        )
+        shape = nms_layer_shape(nms_info)
         info = replace(info, nms_info=nms_info, shape=shape, hw_shape=shape)
     quant_info, quant_infos = _quantisation(numeric, scalar, info, owner)
     info = replace(info, quant_info=quant_info, quant_infos=quant_infos)
@@ -378,7 +377,7 @@ def _quantisation(
     zps, scales = numeric.qp_zps, numeric.qp_scales
     empty = not zps or not scales
     if empty and owner.runtime >= V5_1:
-        vector = (scalar,) * count
+        vector: tuple[QuantInfo, ...] = (scalar,)
     elif (len(zps), len(scales)) == (count, count) or (is_input and min(len(zps), len(scales)) >= count):
         vector = tuple(
             QuantInfo(binary32(zps[i]), binary32(scales[i]), scalar.limvals_min, scalar.limvals_max)
@@ -398,62 +397,6 @@ def _quantisation(
     return INVALID_QUANT_INFO, vector
 
 
-def _nms_info(info: model.NmsInfo, name: str, owner: _Owner) -> NmsInfo:
-    """`parse_proto_nms_info`: burst mode must fit extension 19 and the architecture (netflow-nms.md 10)."""
-    invalid = HailoStatus.HAILO_INVALID_HEF
-    is_hailo8 = owner.arch in _HAILO8_NMS
-    if not is_hailo8 and owner.arch not in _HAILO15_NMS:
-        raise owner.refuse(
-            HailoStatus.HAILO_INTERNAL_FAILURE, f"hw_arch {int(owner.arch)} has no NMS on the chip", name
-        )
-    if owner.features.nms_burst_mode:
-        bursts = _HAILO8_BURSTS if is_hailo8 else _HAILO15_BURSTS
-        burst_type = bursts.get(info.burst_type)
-        if burst_type is None:
-            raise owner.refuse(
-                invalid, f"NMS burst_type {int(info.burst_type)} does not exist on hw_arch {int(owner.arch)}", name
-            )
-        burst_size = info.burst_size
-        if burst_size * info.bbox_size > MAX_NMS_BURST_BYTES:
-            raise owner.refuse(
-                invalid,
-                f"an NMS burst of {burst_size} bboxes of {info.bbox_size} bytes, "
-                f"{MAX_NMS_BURST_BYTES} bytes are possible",
-                name,
-            )
-    else:
-        if info.burst_type != ProtoNmsBurstType.NO_BURST:
-            raise owner.refuse(
-                invalid, f"NMS burst_type {int(info.burst_type)} without extension NMS_OUTPUT_BURST", name
-            )
-        burst_type = NmsBurstType.H8_BBOX if is_hailo8 else NmsBurstType.H15_BBOX
-        burst_size = 1
-    return NmsInfo(
-        number_of_classes=info.number_of_classes,
-        max_bboxes_per_class=info.max_output_size,
-        max_bboxes_total=info.max_output_size * info.number_of_classes,
-        bbox_size=info.bbox_size,
-        chunks_per_frame=info.input_division_factor or 1,
-        is_defused=info.is_defused,
-        defuse_info=NmsDefuseInfo(info.defuse_info.class_group_index, info.defuse_info.original_name)
-        if info.is_defused
-        else NmsDefuseInfo(0, ""),
-        burst_size=burst_size,
-        burst_type=burst_type,
-    )
-
-
-_HAILO8_BURSTS: Mapping[int, NmsBurstType] = {ProtoNmsBurstType.H8_PER_CLASS: NmsBurstType.H8_PER_CLASS}
-_HAILO15_BURSTS: Mapping[int, NmsBurstType] = {
-    ProtoNmsBurstType.H15_PER_CLASS: NmsBurstType.H15_PER_CLASS,
-    ProtoNmsBurstType.H15_PER_FRAME: NmsBurstType.H15_PER_FRAME,
-}
-
-
-def _nms_layer_shape(info: NmsInfo) -> Shape:
-    return Shape(info.number_of_classes, BBOX_PARAMS, info.max_bboxes_per_class * info.chunks_per_frame)
-
-
 def _fused_layer(part: NmsInfo, info: LayerInfo, owner: _Owner) -> LayerInfo:
     """The fused layer a defused part belongs to; it takes over the part's quantisation (stream-infos.md 5)."""
     original = part.defuse_info.original_name
@@ -461,8 +404,10 @@ def _fused_layer(part: NmsInfo, info: LayerInfo, owner: _Owner) -> LayerInfo:
         edge = fused.layer_info
         if edge.name == original:
             base = _base(edge.edge_layer_base, edge.name, (), False, owner, in_mux=True)
-            nms_info = _nms_info(fused.nms_info, edge.name, owner)
-            shape = _nms_layer_shape(nms_info)
+            nms_info = parse_nms_info(
+                fused.nms_info, owner.arch, owner.features.nms_burst_mode, **owner.place(edge.name)
+            )
+            shape = nms_layer_shape(nms_info)
             return replace(
                 base,
                 nms_info=nms_info,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from emu.hef.enums import HwArch
 from emu.hef.formats import Format, FormatOrder, NmsShape, Shape
 from emu.hef.infos import HefInfos, NetworkGroupInfo, StreamInfo, VStreamInfo, hef_infos
 from emu.hef.layers import StreamDirection
-from emu.hef.runtime import V5_0, Runtime
+from emu.hef.runtime import V5_0
 
 if TYPE_CHECKING:
     from emu.hef import Hef
+
+T = TypeVar("T")
 
 _TAB = "    "
 _UNKNOWN_ARCHITECTURE = "UNKNOWN ARCHITECTURE"
@@ -68,14 +70,17 @@ def _lines(hef: Hef, infos: HefInfos, streams: bool, vstreams: bool) -> Iterator
         if group.is_multi_context:
             contexts = f"Multi Context - Number of contexts: {group.dynamic_contexts}"
         yield f"Network group name: {group.name}, {contexts}"
+        stream_lines = _Listing(group, group.streams_by_network, _stream_line)
+        vstream_lines = _Listing(group, group.vstreams_by_network, _vstream_line)
         for network in group.networks:
             yield f"{_TAB}Network name: {network}"
             if streams:
                 yield f"{_TAB * 2}Stream infos:"
-                yield from _streams(group, network)
+                yield from stream_lines.of(network)
             if vstreams:
                 yield f"{_TAB * 2}VStream infos:"
-                yield from _vstreams(group, network, hef.version)
+                yield from vstream_lines.of(network)
+                yield from _operation(group)
 
 
 def _head(hef: Hef) -> Iterator[str]:
@@ -91,17 +96,32 @@ def _head(hef: Hef) -> Iterator[str]:
         yield f"HEF Compiler Version: {version}"
 
 
-def _streams(group: NetworkGroupInfo, network: str) -> Iterator[str]:
-    for word, direction in (("Input ", StreamDirection.H2D), ("Output", StreamDirection.D2H)):
-        for stream in group.streams_of(network, direction):
-            yield f"{_TAB * 3}{word} {stream.name} {_stream_shape(stream)}"
+class _Listing(Generic[T]):
+    """The lines of a group's streams or vstreams, network by network: inputs, then outputs."""
+
+    def __init__(
+        self,
+        group: NetworkGroupInfo,
+        by_network: Callable[[StreamDirection], Mapping[str, tuple[T, ...]]],
+        line: Callable[[T], str],
+    ) -> None:
+        self._group = group
+        self._line = line
+        self._found = [
+            ("Input ", StreamDirection.H2D, by_network(StreamDirection.H2D)),
+            ("Output", StreamDirection.D2H, by_network(StreamDirection.D2H)),
+        ]
+
+    def of(self, network: str) -> Iterator[str]:
+        for word, direction, by_network in self._found:
+            if network not in by_network:
+                raise self._group.without_streams(network, direction)
+            for item in by_network[network]:
+                yield f"{_TAB * 3}{word} {self._line(item)}"
 
 
-def _vstreams(group: NetworkGroupInfo, network: str, runtime: Runtime) -> Iterator[str]:
-    for word, direction in (("Input ", StreamDirection.H2D), ("Output", StreamDirection.D2H)):
-        for vstream in group.vstreams_of(network, direction):
-            yield f"{_TAB * 3}{word} {vstream.name} {_vstream_shape(vstream)}"
-    # the runtime overwrites the description op by op: the last one is what it prints
+def _operation(group: NetworkGroupInfo) -> Iterator[str]:
+    """The runtime overwrites the description op by op: the last one is what it prints."""
     if group.ops:
         yield f"{_TAB * 3}Operation:"
         for token in group.ops[-1].description.split(", "):
@@ -112,15 +132,15 @@ def _format(format: Format) -> str:
     return f"{format.type.name}, {_ORDER_WORDS.get(format.order, format.order.name)}"
 
 
-def _stream_shape(stream: StreamInfo) -> str:
-    text = _format(stream.format)
+def _stream_line(stream: StreamInfo) -> str:
+    text = f"{stream.name} {_format(stream.format)}"
     if stream.nms_info is not None:
         return f"{text}(maximum frame size: {stream.hw_frame_size})"
     return text + _shape(stream.format, stream.hw_shape)
 
 
-def _vstream_shape(vstream: VStreamInfo) -> str:
-    text = _format(vstream.format)
+def _vstream_line(vstream: VStreamInfo) -> str:
+    text = f"{vstream.name} {_format(vstream.format)}"
     if vstream.nms_shape is not None:
         return text + _nms_shape(vstream.format, vstream.nms_shape, vstream.frame_size)
     assert vstream.shape is not None
