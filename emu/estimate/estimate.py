@@ -34,7 +34,10 @@ class ContextEstimate:
 
 @dataclass(frozen=True, slots=True)
 class BatchEstimate:
-    """Figures for one batch size. `fps` is the steady, pipelined throughput; activation is in neither of the others."""
+    """Figures for one batch size. `fps` is the steady, pipelined throughput; activation is in neither of the others.
+
+    `fps` is 0 where the model finds nothing that takes time.
+    """
 
     batch: int
     fps: float
@@ -150,7 +153,7 @@ class GroupModel(GroupSchedule):
         contexts = tuple(self._context(index, run, batch) for index, run in enumerate(self.runs(batch)))
         return BatchEstimate(
             batch=batch,
-            fps=batch / period * 1e9 if period else float("inf"),
+            fps=batch / period * 1e9 if period else 0.0,
             first_frame_latency_ms=self.latency_ns(batch) / NS_PER_MS,
             activation_ms=self._activation_ns(batch) / NS_PER_MS,
             deactivation_ms=(self._status_message_ns() + self.profile.deactivate_ns) / NS_PER_MS,
@@ -166,7 +169,7 @@ class GroupModel(GroupSchedule):
         limit = max(interval, self.timing.host_ns)
         # batch / (fixed + batch * interval) >= share / limit
         slack = limit / share - interval
-        return max(1, -int(-fixed // slack))
+        return max(1, -int(-fixed // slack)) if slack > 0 else 1
 
     def _status_message_ns(self) -> float:
         return self.profile.control_cost("CHANGE_CONTEXT_SWITCH_STATUS", STATUS_REQUEST_BYTES)

@@ -1,0 +1,211 @@
+"""What an estimate says about the given files and about made-up ones, checked by arithmetic done here."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import pytest
+from click.testing import CliRunner
+
+from emu.cli.main import cli
+from emu.errors import UsageError
+from emu.estimate import Estimate, estimate
+from emu.hef import open_hef
+from emu.hw import profiles
+from emu.hw.timing import NS, network_compute
+from emu.sequencer.compile import CompileOptions
+from tests.conftest import ROOT, SHARED, needs_shared
+from tests.estimate.cases import FILES
+
+EXAMPLE = ROOT / "examples" / "two_context.hef"
+
+
+def of(name: str, *batches: int, device: str | None = None, **settings: object) -> Estimate:
+    hef = open_hef(SHARED / "hef" / name)
+    return estimate(hef, CompileOptions(device=device), batches or (1,), **settings)  # type: ignore[arg-type]
+
+
+def text(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, ["estimate", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output
+
+
+def test_example_has_the_document_of_the_contract() -> None:
+    document = json.loads(text(str(EXAMPLE), "--batch", "1,8", "--json"))
+    assert list(document) == [
+        "kind",
+        "model",
+        "device",
+        "link",
+        "batch_for_90_percent",
+        "batches",
+        "assumptions",
+    ]
+    assert document["kind"] == "estimate"
+    assert [entry["batch"] for entry in document["batches"]] == [1, 8]
+    for entry in document["batches"]:
+        assert list(entry) == [
+            "batch",
+            "fps",
+            "first_frame_latency_ms",
+            "activation_ms",
+            "deactivation_ms",
+            "bound_by",
+            "contexts",
+        ]
+        assert entry["bound_by"] in ("compute", "input dma", "output dma", "config", "host link")
+        assert [context["index"] for context in entry["contexts"]] == [0, 1]
+        for context in entry["contexts"]:
+            assert list(context) == ["index", "config_ms", "compute_ms", "dma_ms", "switch_ms", "unexplained_ms"]
+            assert all(context[name] >= 0 for name in context)
+    for entry in document["assumptions"]:
+        assert list(entry) == ["name", "value", "unit", "source"]
+        assert entry["source"]
+
+
+def test_the_same_arguments_print_the_same_bytes() -> None:
+    assert text(str(EXAMPLE), "--json") == text(str(EXAMPLE), "--json")
+
+
+def test_text_says_that_it_is_an_estimate_and_on_what_it_rests() -> None:
+    out = text(str(EXAMPLE), "--batch", "1,8")
+    assert out.startswith("estimate for ")
+    for part in ("assumptions", "reaches 90 % of the limit", "first-frame latency", "activation", "unexplained ms"):
+        assert part in out
+
+
+@needs_shared
+def test_single_context_says_that_batch_amortises_nothing() -> None:
+    out = text(str(SHARED / "hef" / "arcface_mobilefacenet.v1.hailo8.hef"), "--batch", "1,8")
+    assert "single context: batch does not amortise anything" in out
+    one, eight = of("arcface_mobilefacenet.v1.hailo8.hef", 1, 8).batches
+    assert one.fps == eight.fps
+
+
+@needs_shared
+@pytest.mark.parametrize("name", [path.name for path in FILES if "2ctx" not in path.name])
+def test_single_context_is_the_slowest_of_its_stages(name: str) -> None:
+    """Throughput from the file and the profile, computed here: the core, the DMA each way, the host."""
+    result = of(name)
+    profile = profiles.load(result.device)
+    hef = open_hef(SHARED / "hef" / name)
+    fps = {core_op.network_group_metadata.bottleneck_fps for core_op in hef.core_ops()} - {0.0}
+    (core_fps,) = fps
+    figures = result.batches[0]
+    assert figures.fps <= core_fps * (1 + 1e-12)
+    assert figures.fps <= 1e9 / profile.host_frame_ns if profile.host_frame_ns else True
+    if figures.bound_by == "compute":
+        assert figures.fps == pytest.approx(core_fps)
+    (context,) = figures.contexts
+    assert context.compute_ms == pytest.approx(1e3 / core_fps)
+    assert (context.config_ms, context.switch_ms, context.unexplained_ms) == (0.0, 0.0, 0.0)
+    assert context.compute_ms + context.dma_ms == pytest.approx(1e3 / figures.fps)
+
+
+@needs_shared
+def test_a_ddr_portal_counts_as_traffic_in_both_directions() -> None:
+    """fast_depth: 224x224x3 in, 112 rows of 6,656 bytes each way, against 1.637 GB/s (layer table of the file)."""
+    figures = of("fast_depth_ddr.v1.hailo8.hef").batches[0]
+    assert figures.fps == pytest.approx(1.637e9 / (224 * 224 * 3 + 112 * 6656), rel=1e-3)
+
+
+@needs_shared
+@pytest.mark.parametrize("batch", [1, 2, 8, 63])
+def test_parts_of_the_contexts_add_up_to_the_batch(batch: int) -> None:
+    figures = of("face_landmarks_lite_2ctx.v3.hailo1xh.hef", batch).batches[0]
+    parts = sum(
+        context.config_ms + context.compute_ms + context.dma_ms + context.switch_ms + context.unexplained_ms
+        for context in figures.contexts
+    )
+    assert parts == pytest.approx(batch / figures.fps * 1e3)
+
+
+@needs_shared
+@pytest.mark.parametrize("device", ["hailo15h", "hailo10h"])
+def test_batch_for_90_percent(device: str) -> None:
+    """The smallest batch at 90 % of the limit, found by trying all of them."""
+    hef = open_hef(SHARED / "hef" / "face_landmarks_lite_2ctx.v3.hailo1xh.hef")
+    result = estimate(hef, CompileOptions(device=device), range(1, 64))
+    fps = [round(figures.fps, 6) for figures in result.batches]
+    # T(b) = fixed + b * interval while the contexts are the limit
+    interval = (2 / fps[1] - 1 / fps[0]) if device == "hailo15h" else 1 / fps[-1]
+    expected = next(batch for batch, value in enumerate(fps, 1) if value >= 0.9 / interval)
+    assert result.batch_for_90_percent == expected
+    assert fps == sorted(fps)
+
+
+@needs_shared
+@pytest.mark.parametrize("clock_mhz", [100, 200, 350])
+def test_a_compute_bound_network_scales_with_the_clock(clock_mhz: int) -> None:
+    name = "arcface_mobilefacenet.v1.hailo8.hef"
+    nominal, slow = of(name).batches[0], of(name, clock_mhz=clock_mhz).batches[0]
+    assert slow.fps == pytest.approx(nominal.fps * clock_mhz / 400)
+    out = text(str(SHARED / "hef" / name), "--clock-mhz", str(clock_mhz))
+    assert f"compiled for 400 MHz: compute times are scaled to {clock_mhz} MHz" in out
+
+
+@needs_shared
+def test_a_narrow_link_is_named_as_the_limit() -> None:
+    figures = of("fast_depth_ddr.v1.hailo8.hef", link="gen1x1").batches[0]
+    assert figures.bound_by == "host link"
+    assert figures.fps == pytest.approx(250e6 * 0.8365 / (224 * 224 * 3 + 112 * 6656), rel=1e-3)
+
+
+@needs_shared
+def test_given_compute_time() -> None:
+    """--compute-time: from the last input byte to the outputs, whatever the file says."""
+    figures = of("scrfd_2.5g.v3.hailo1xh.hef", compute_time_ns=3e6).batches[0]
+    transfer = 640 * 640 * 3 / 0.9695e9 * 1e3
+    assert figures.first_frame_latency_ms == pytest.approx(transfer + 3.0, abs=0.02)
+    assert figures.fps == pytest.approx(1e3 / 3.0)
+
+
+@pytest.mark.parametrize("bottleneck", [0.0, -1.0, math.nan, math.inf, -math.inf, 1e-300, 1e300])
+def test_impossible_figures_of_a_file_are_not_believed(bottleneck: float) -> None:
+    profile = profiles.load("hailo15h")
+    compute = network_compute(bottleneck, math.nan, 2_000_000_000, profile, profile.nominal_nn_hz)
+    assert compute.interval_ns == pytest.approx(2e9 / 20e12 * NS)
+    nothing = network_compute(bottleneck, 1.0, 0, profile, profile.nominal_nn_hz)
+    assert (nothing.interval_ns, nothing.after_ns) == (0.0, 0.0)
+    assert "none" in nothing.source
+
+
+@pytest.mark.parametrize("latency", [math.nan, math.inf, -1.0, 1e300, 0.0])
+def test_an_impossible_latency_leaves_the_interval(latency: float) -> None:
+    profile = profiles.load("hailo8")
+    compute = network_compute(100.0, latency, 0, profile, profile.nominal_nn_hz)
+    assert (compute.interval_ns, compute.after_ns) == (1e7, 0.0)
+
+
+def test_no_batch_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="no batch size"):
+        estimate(open_hef(EXAMPLE), CompileOptions(), ())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--batch", "64"], 2),
+        (["--batch", "0"], 2),
+        (["--batch", "1,,2"], 2),
+        (["--batch", "eight"], 2),
+        (["--link", "gen9x4"], 2),
+        (["--compute-time", "-1"], 2),
+        (["--table", "1,2,3x3x3"], 2),
+    ],
+)
+def test_wrong_use(arguments: list[str], code: int) -> None:
+    from emu.cli.main import main
+
+    with pytest.raises(SystemExit) as stop:
+        main(["estimate", str(EXAMPLE), *arguments])
+    assert stop.value.code == code
+
+
+def test_an_estimate_is_immutable() -> None:
+    result = estimate(open_hef(EXAMPLE))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.device = "hailo8"  # type: ignore[misc]
