@@ -21,6 +21,11 @@ class Clock(simpy.Environment):
         """Now, in ns."""
         return int(self._now)
 
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is scheduled."""
+        return not self._queue
+
     def at(self, ns: int, callback: Callable[[], None]) -> simpy.Event:
         """Call `callback` at `ns`, or at once if that has passed."""
         event = self.timeout(max(0, ns - self.time))

@@ -118,6 +118,12 @@ class Clusters:
             lcu.armed = True
         return lcu
 
+    def rearm(self, batch: int) -> None:
+        """The batch changed under a waiting context: LCUs that run count anew, for the new batch (house rule)."""
+        for lcu in self._lcus.values():
+            if lcu.counting:
+                lcu.target, lcu.frames = batch, 0
+
     def start_context(self) -> None:
         """A context begins: interrupts of the one before are gone."""
         for lcu in self._lcus.values():

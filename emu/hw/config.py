@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import xxhash
 
-from emu.hw.ccw import Record, Run, decode_run, opaque_run
+from emu.hw.ccw import Run, decode_run, opaque_run
 from emu.hw.hostmem import HostMemory
-from emu.hw.memory import AddressSpace
+from emu.hw.memory import AddressSpace, Image
 from emu.hw.status import FirmwareStatus as S
 from emu.hw.status import require
 
@@ -110,7 +110,7 @@ class ConfigManager:
     channels: dict[int, ConfigChannel] = field(default_factory=dict)
     ccw_bytes: int = 0
     opaque_bytes: int = 0
-    loads: int = 0
+    images: dict[tuple[int, int, int], tuple[Image, int, int]] = field(default_factory=dict)
 
     def activate(self, stream: int, channel: ConfigChannel) -> None:
         require(
@@ -144,14 +144,12 @@ class ConfigManager:
             size = run.size * channel.fetched // total - run.size * before // total
             self._load_opaque(channel, run, size)
             return size
-        records = run.records[channel.next_record : channel.next_record + count]
+        image, size, records = self._image(channel, run, count)
         channel.fetched += count
-        channel.next_record += len(records)
-        size = sum(record.size for record in records)
+        channel.next_record += records
         channel.consumed_bytes += size
         self.ccw_bytes += size
-        for record in records:
-            self._write(record)
+        self.memory.load(image)
         return size
 
     def outstanding_bursts(self, channel: ConfigChannel) -> int:
@@ -191,20 +189,23 @@ class ConfigManager:
         if run.opaque:
             self._load_opaque(channel, run, run.size)
             return
+        image = self._image(channel, run, len(run.records))[0]
         self.ccw_bytes += run.size
-        for record in run.records:
-            self._write(record)
+        self.memory.load(image)
+
+    def _image(self, channel: ConfigChannel, run: Run, count: int) -> tuple[Image, int, int]:
+        """(image, bytes, records) of the next `count` records of a run; a repeated fetch finds it prepared."""
+        key = (run.digest, channel.next_record, count)
+        found = self.images.get(key)
+        if found is None:
+            records = run.records[channel.next_record : channel.next_record + count]
+            size = sum(record.size for record in records)
+            found = self.images[key] = (self.memory.image(records), size, len(records))
+        return found
 
     def _load_opaque(self, channel: ConfigChannel, run: Run, size: int) -> None:
         self.ccw_bytes += size
         self.opaque_bytes += size
-        self.loads += 1
         # what was loaded, how far and from where still decides what the chip computes
         place = f"{channel.config_stream_index} {channel.fetched} {size} {run.digest}"
         self.memory.note_opaque(channel.config_stream_index, xxhash.xxh3_64_intdigest(place.encode()))
-
-    def _write(self, record: Record) -> None:
-        if record.word is not None:
-            self.memory.write_word(record.address, record.word)
-        else:
-            self.memory.write_block(record.address, record.data, record.digest)

@@ -7,7 +7,7 @@ action that granted the input. A frame costs two discrete events: one to take th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -41,8 +41,11 @@ class HostPort(Protocol):
     def output_done(self, channel: Channel, frame: int, content: Content | None, ns: int) -> None:
         """One more output frame is in host memory (D2H interrupt)."""
 
-    def free_frames(self, inputs: list[Edge], outputs: list[Edge]) -> int:
-        """How many further frames the host will keep feeding and collecting without ever being late."""
+    def free_frames(self, inputs: Iterable[int] | None = None) -> int:
+        """How many further frames of some inputs (None: of all) the host feeds without ever being late."""
+
+    def counters(self) -> Iterable[tuple[object, str]]:
+        """What the host counts, as (holder, attribute)."""
 
     def skip(self, inputs: list[Edge], outputs: list[Edge], frames: int, interval_ns: float, last_ns: int) -> None:
         """`frames` frames passed in one step, `interval_ns` apart, the last output at `last_ns`."""
@@ -439,12 +442,11 @@ class Core:
             or self.tracer is not None
             or self.host is None
             or one.limit is not None
-            or len(self.passes) > 1
             or one.completed < one.rebased + one.batch
             or one.launched < one.rebased + one.batch + JUMP_HEAD
         ):
             return 0
-        frames = self.host.free_frames(one.inputs, one.outputs) - JUMP_TAIL
+        frames = self.host.free_frames(edge.channel.packed for edge in one.inputs) - JUMP_TAIL
         if frames <= 0:
             return 0
         for edge in one.inputs + one.outputs:

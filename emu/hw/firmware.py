@@ -17,6 +17,7 @@ import simpy
 
 from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, Application, Context, Step
 from emu.hw.handlers import HANDLERS
+from emu.hw.periodic import BatchLoop
 from emu.hw.status import FirmwareStatus as S
 from emu.hw.status import FirmwareStopError
 from emu.hw.timing import Flow
@@ -178,6 +179,7 @@ class Firmware:
 
     def _batches(self, application: Application, generation: int) -> Steps:
         first = yield from self._preliminary(application, generation)
+        loop = BatchLoop(self.device, application)
         while True:
             for context in application.dynamic[first:]:
                 yield from self._dynamic(application, context, generation)
@@ -187,6 +189,10 @@ class Firmware:
                 self.state = State.STOPPED
                 return
             first = 0
+            batches = 0 if self.batch_count else loop.skippable(self.now, self.batch)
+            if batches:
+                self.now += loop.skip(batches)
+                yield from self._meet_clock(generation)
 
     def _preliminary(self, application: Application, generation: int) -> Generator[simpy.Event, None, int]:
         """Run the preliminary context; returns the dynamic context to go on with."""
@@ -362,6 +368,7 @@ class Firmware:
             device.burst.reset()
             device.ddr.reset()
             raise BatchSwitched
+        device.clusters.rearm(self.batch)
         waiting, self.batch_switching = self.waiting, True
         yield from self._context(application.context(ContextType.BATCH_SWITCHING), generation)
         self.batch_switching, self.waiting = False, waiting

@@ -6,7 +6,7 @@ queued again for each that completes. Inputs are queued as far ahead as two batc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -135,12 +135,23 @@ class Host:
             state.contents.append(content)
         self._queue_output(channel.packed, state, channel.transfers_per_frame)
 
-    def free_frames(self, inputs: list[Edge], outputs: list[Edge]) -> int:
+    def free_frames(self, inputs: Iterable[int] | None = None) -> int:
         """Frames that will flow without the host being late: none if outputs are to be kept."""
         if self._keep:
             return 0
-        taken = [self.inputs[e.channel.packed].done for e in inputs if e.kind is EdgeKind.BOUNDARY]
-        return self._goal - max(taken, default=self._goal)
+        return self._goal - max(
+            (
+                self.inputs[packed].done
+                for packed in (self.inputs if inputs is None else inputs)
+                if packed in self.inputs
+            ),
+            default=self._goal,
+        )
+
+    def counters(self) -> Iterable[tuple[object, str]]:
+        for state in (*self.inputs.values(), *self.outputs.values()):
+            yield state, "queued"
+            yield state, "done"
 
     def skip(self, inputs: list[Edge], outputs: list[Edge], frames: int, interval_ns: float, last_ns: int) -> None:
         for edge in inputs:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import xxhash
+
+from emu.hw.ccw import Record
 
 CLUSTER_BASE = 0x10000000
 CLUSTER_STRIDE = 0x02000000
@@ -25,6 +27,21 @@ OPAQUE_KEY = 1 << 32  # above every address
 
 _ITEM = struct.Struct("<QQ")
 _WORD = struct.Struct("<I")
+
+
+def item_hash(address: int, value: int) -> int:
+    """What one written address contributes to the hash of the content."""
+    return xxhash.xxh3_64_intdigest(_ITEM.pack(address, value))
+
+
+class Image(NamedTuple):
+    """Decoded records ready to be written: words and blocks with the hash of each, and what they add up to."""
+
+    words: tuple[tuple[int, int, int], ...]
+    blocks: tuple[tuple[int, memoryview, int], ...]
+    register_writes: int
+    usage: tuple[tuple[int, int, int], ...]
+
 
 WriteHook = Callable[[int, bytes], None]
 ReadHook = Callable[[int, int], None]
@@ -89,7 +106,7 @@ class AddressSpace:
     content_hash: int = 0
     use: list[RegionUse] = field(init=False)
     _bases: list[int] = field(init=False)
-    _block_hashes: dict[int, int] = field(default_factory=dict)
+    _items: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.use = [RegionUse(region) for region in self.layout]
@@ -97,28 +114,50 @@ class AddressSpace:
 
     def write_word(self, address: int, value: int) -> None:
         """Write one register."""
-        old = self.words.get(address)
-        if old is not None:
-            self.content_hash ^= xxhash.xxh3_64_intdigest(_ITEM.pack(address, old))
         self.words[address] = value
-        self.content_hash ^= xxhash.xxh3_64_intdigest(_ITEM.pack(address, value))
+        self._replace(address, item_hash(address, value))
         self.register_writes += 1
         self._account(address, 4)
         if self.write_hooks:
             self._run_write_hooks(address, _WORD.pack(value))
 
-    def write_block(self, address: int, data: memoryview | bytes, digest: int) -> None:
-        """Write successive words from `address` on; `digest` is the xxh3_64 of `data`, which the caller keeps."""
-        old = self._block_hashes.get(address)
-        if old is not None:
-            self.content_hash ^= xxhash.xxh3_64_intdigest(_ITEM.pack(address, old))
-        self._block_hashes[address] = digest
-        self.blocks[address] = data
-        self.content_hash ^= xxhash.xxh3_64_intdigest(_ITEM.pack(address, digest))
-        self.register_writes += len(data) // 4
-        self._account(address, len(data))
+    def load(self, image: Image) -> None:
+        """Write everything of an image, as a config channel delivers it."""
+        items, words, blocks = self._items, self.words, self.blocks
+        content = self.content_hash
+        for address, value, item in image.words:
+            content ^= items.get(address, 0) ^ item
+            items[address] = item
+            words[address] = value
+        for address, data, item in image.blocks:
+            content ^= items.get(address, 0) ^ item
+            items[address] = item
+            blocks[address] = data
+        self.content_hash = content
+        self.register_writes += image.register_writes
+        for region, size, writes in image.usage:
+            use = self.use[region]
+            use.bytes_written += size
+            use.writes += writes
         if self.write_hooks:
-            self._run_write_hooks(address, bytes(data))
+            for address, value, _ in image.words:
+                self._run_write_hooks(address, _WORD.pack(value))
+            for address, data, _ in image.blocks:
+                self._run_write_hooks(address, bytes(data))
+
+    def image(self, records: Sequence[Record]) -> Image:
+        """Prepare records for `load`: their hashes and the regions they fall into."""
+        usage: dict[int, list[int]] = {}
+        for record in records:
+            entry = usage.setdefault(bisect_right(self._bases, record.address) - 1, [0, 0])
+            entry[0] += len(record.data)
+            entry[1] += 1
+        return Image(
+            tuple((r.address, r.word, item_hash(r.address, r.word)) for r in records if r.word is not None),
+            tuple((r.address, r.data, item_hash(r.address, r.digest)) for r in records if r.word is None),
+            sum(len(record.data) // 4 for record in records),
+            tuple((region, size, writes) for region, (size, writes) in usage.items()),
+        )
 
     def note_opaque(self, source: int, digest: int) -> None:
         """Unknown bytes reached the chip through config stream `source`: only the hash can know of them."""
@@ -126,11 +165,7 @@ class AddressSpace:
 
     def note(self, key: int, digest: int) -> None:
         """Something without a public address was programmed: it counts for the hash only."""
-        old = self._block_hashes.get(key)
-        if old is not None:
-            self.content_hash ^= xxhash.xxh3_64_intdigest(_ITEM.pack(key, old))
-        self._block_hashes[key] = digest
-        self.content_hash ^= xxhash.xxh3_64_intdigest(_ITEM.pack(key, digest))
+        self._replace(key, item_hash(key, digest))
 
     def masked_write(self, address: int, value: int, mask: int) -> None:
         """reg = (reg & ~mask) | (value & mask)."""
@@ -163,8 +198,12 @@ class AddressSpace:
         """Forget all content (chip reset); hooks and the region map stay."""
         self.words.clear()
         self.blocks.clear()
-        self._block_hashes.clear()
+        self._items.clear()
         self.content_hash = 0
+
+    def _replace(self, key: int, item: int) -> None:
+        self.content_hash ^= self._items.get(key, 0) ^ item
+        self._items[key] = item
 
     def _account(self, address: int, size: int) -> None:
         use = self.use[bisect_right(self._bases, address) - 1]

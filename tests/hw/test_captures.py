@@ -71,9 +71,12 @@ def _waits_for_nothing(group: dict[str, Any], device: str) -> str | None:
                 if lcu not in enabled | done:
                     return name
                 done.add(lcu)
-            elif name == "SEQUENCER_DONE_INTERRUPT" and device not in STARTS_BY_CONFIG:
-                if arguments["sequencer_index"] not in triggered:
-                    return name
+            elif (
+                name == "SEQUENCER_DONE_INTERRUPT"
+                and device not in STARTS_BY_CONFIG
+                and arguments["sequencer_index"] not in triggered
+            ):
+                return name
         if starved:
             return "frames"
     return None
