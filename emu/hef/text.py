@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from emu.hef.devices import ARCH_DEVICES
 from emu.hef.enums import HwArch
 from emu.hef.formats import Format, FormatOrder, NmsShape, Shape
 from emu.hef.infos import HefInfos, NetworkGroupInfo, StreamInfo, VStreamInfo, hef_infos
@@ -35,25 +36,6 @@ _ORDER_WORDS = {
     FormatOrder.HAILO_NMS: "INVALID_FORMAT_ORDER",
 }
 
-_HAILO8 = ("HAILO8",)
-_HAILO1XH = ("HAILO15H", "HAILO10H")
-# what a HEF is compiled for -> the devices' names as 5.x lists them, the first being its own (hef-container.md 5.1)
-_DEVICES: dict[int, tuple[str, ...]] = {
-    HwArch.SAGE_A0: ("HAILO8_A0",),
-    HwArch.HAILO8: _HAILO8,
-    HwArch.HAILO8P: _HAILO8,
-    HwArch.HAILO8R: _HAILO8,
-    HwArch.SAGE_B0: _HAILO8,
-    HwArch.PAPRIKA_B0: _HAILO8,
-    HwArch.HAILO8L: ("HAILO8L", "HAILO8"),
-    HwArch.HAILO1XH: _HAILO1XH,
-    HwArch.GINGER: _HAILO1XH,
-    HwArch.LAVENDER: _HAILO1XH,
-    HwArch.PLUTO: ("HAILO15L",),
-    HwArch.HAILO15L: ("HAILO15L",),
-    HwArch.HAILO15M: ("HAILO15M", "HAILO15H", "HAILO10H"),
-    HwArch.MARS: ("HAILO12L",),
-}
 # 4.x knows one device per architecture, and two of them by other names
 _LEGACY_DEVICES: dict[int, str] = {HwArch.MARS: "MARS", HwArch.HAILO10H: "HAILO10H"}
 
@@ -85,7 +67,7 @@ def _lines(hef: Hef, infos: HefInfos, streams: bool, vstreams: bool) -> Iterator
 
 def _head(hef: Hef) -> Iterator[str]:
     arch = hef.header.hw_arch
-    devices = _DEVICES.get(arch, (_UNKNOWN_ARCHITECTURE,))
+    devices = ARCH_DEVICES.get(arch, (_UNKNOWN_ARCHITECTURE,))
     if hef.version < V5_0:
         yield f"Architecture HEF was compiled for: {_LEGACY_DEVICES.get(arch, devices[0])}"
         return
