@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from emu import __version__
-from emu.errors import EmuError, UsageError
+from emu.errors import EmuError, HailoError, HailoStatus, UsageError
 
 # subcommand -> (module, help line); a module is imported only when its command runs, so that `--help` is fast
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -87,4 +87,12 @@ def _run(args: list[str], as_json: bool, debug: bool) -> int:
         # the reader of our output has gone (head, less): not an error of ours
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        # a mistake of ours, not of the file's: still one line, and the traceback where it is asked for
+        if debug:
+            raise
+        text = f"internal error, please report it (--debug shows where): {type(error).__name__}: {error}"
+        return report(HailoError(HailoStatus.HAILO_INTERNAL_FAILURE, text), as_json)
     return result if isinstance(result, int) else 0
