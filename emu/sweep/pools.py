@@ -22,7 +22,8 @@ from emu.sweep.work import Task
 Work = Callable[[Task], list[Row]]
 Results = Iterator[tuple[int, list[Row]]]
 
-_CONNECT_S = 10
+_ATTEMPTS = 2
+_CONNECT_S = 5
 _POLL_S = 2
 _DESERTED_POLLS = 15  # so long may a cluster have no worker: nannies need a few seconds to start one again
 
@@ -70,7 +71,8 @@ def run_dask(tasks: Sequence[Task], work: Work, scheduler: str) -> Results:
         deserted = 0
         while pending and deserted < _DESERTED_POLLS:
             try:
-                done = distributed.wait(list(pending), timeout=_POLL_S, return_when="FIRST_COMPLETED").done
+                with client.as_current():
+                    done = distributed.wait(list(pending), timeout=_POLL_S, return_when="FIRST_COMPLETED").done
             except TimeoutError:
                 deserted = 0 if client.scheduler_info()["workers"] else deserted + 1
                 continue
@@ -90,15 +92,18 @@ def run_dask(tasks: Sequence[Task], work: Work, scheduler: str) -> Results:
 
 
 def _alone(task: Task, work: Work) -> list[Row]:
-    with ProcessPoolExecutor(1, mp_context=_context()) as pool:
-        try:
-            return pool.submit(work, task).result()
-        except BrokenProcessPool:
-            return task.failed(_died())
+    """In a process of its own; a second one if that dies, which may have been an accident."""
+    for _ in range(_ATTEMPTS):
+        with ProcessPoolExecutor(1, mp_context=_context()) as pool:
+            try:
+                return pool.submit(work, task).result()
+            except BrokenProcessPool:
+                continue
+    return task.failed(_died())
 
 
 def _died() -> EmuError:
-    return HailoError(HailoStatus.HAILO_INTERNAL_FAILURE, "the process that worked on this file died, twice")
+    return HailoError(HailoStatus.HAILO_INTERNAL_FAILURE, "every process that worked on this file died")
 
 
 def _context() -> multiprocessing.context.BaseContext:
