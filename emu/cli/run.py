@@ -31,6 +31,7 @@ class RunOptions:
     device_output: tuple[str, ...] = ()
     until: str | None = None
     actions: str | None = None
+    compute_time: float | None = None
 
 
 class _RunCommand(click.Command):
@@ -58,6 +59,12 @@ class _RunCommand(click.Command):
 )
 @click.option("--until", metavar="OP", help="OM/MS: compute only what precedes OP and show its inputs.")
 @click.option("--actions", metavar="FILE", help="Execute the action lists of a capture instead of a model.")
+@click.option(
+    "--compute-time",
+    type=click.FloatRange(min=0),
+    metavar="NS",
+    help="Measured time from the last input byte to the outputs, in place of the HEF's own figures.",
+)
 def command(
     models: tuple[str, ...],
     common: HefOptions,
@@ -72,6 +79,7 @@ def command(
     device_output: tuple[str, ...],
     until: str | None,
     actions: str | None,
+    compute_time: float | None,
 ) -> None:
     """Execute HEFs on the simulated device, or an OM/MS graph on the numpy reference executor."""
     if as_json and trace == TRACE_TO_STDOUT:
@@ -92,6 +100,7 @@ def command(
         device_output=device_output,
         until=until,
         actions=actions,
+        compute_time=compute_time,
     )
     if bool(models) == (actions is not None):
         raise UsageError("run takes one or more MODELs, or --actions FILE")
@@ -113,6 +122,7 @@ def command(
             f"several models at once must all be HEFs; an OM or MS graph runs alone ({len(models)} given)"
         )
     refused = common.given() + ["--trace"] * (trace is not None) + ["--device-output"] * bool(device_output)
+    refused += ["--compute-time"] * (compute_time is not None)
     if refused:
         raise UsageError(f"{', '.join(refused)}: not for OM and MS graphs", file=models[0])
     from emu.cli import run_graph

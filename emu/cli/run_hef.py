@@ -18,7 +18,7 @@ from emu.hw.capture import load_capture
 from emu.hw.memory import MAX_CLUSTERS
 from emu.hw.profiles import Profile, load
 from emu.hw.session import GroupResult, RunRequest, RunResult, run_program
-from emu.hw.workload import group_timings
+from emu.hw.workload import given_timings, group_timings
 from emu.sequencer.profiles import device_profile
 from emu.sequencer.program import Direction, Program
 from emu.trace.events import Header, Sink, Tracer
@@ -40,7 +40,7 @@ def run(options: RunOptions) -> None:
     hef, program = compile_model(model, options.common)
     profile = load(program.device, options.common.clock_mhz, options.common.link)
     request = _request(program, options.common)
-    request.timings = group_timings(hef, program, compile_options(options.common), profile)
+    request.timings = group_timings(hef, program, compile_options(options.common), profile, options.compute_time)
     request.layout = _layout(program, profile, options.common.cluster_layout)
     bridges = _bridges(hef, program, options, request)
     result, wall = _execute(program, profile, request, options, model.name)
@@ -69,6 +69,8 @@ def run_capture(options: RunOptions) -> None:
     request = _request(program, options.common)
     layout = options.common.cluster_layout if options.common.cluster_layout is not None else capture.layout
     request.layout = _layout(program, profile, layout)
+    if options.compute_time is not None:
+        request.timings = given_timings(program, profile, options.compute_time)
     result, wall = _execute(program, profile, request, options, capture.source)
     if options.as_json:
         facts = {"file": options.actions, "format": "capture"}

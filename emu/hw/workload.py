@@ -49,3 +49,9 @@ def group_timings(
         )
         timings.append(group_timing(compiled, program.runtime, profile, compute))
     return tuple(timings)
+
+
+def given_timings(program: Program, profile: Profile, compute_time_ns: float) -> Sequence[GroupTiming]:
+    """Timing of action lists without a HEF (a capture): the compute time is measured, the rest is the model's."""
+    compute = network_compute(0.0, 0.0, 0, profile, profile.nominal_nn_hz, compute_time_ns)
+    return tuple(group_timing(group, program.runtime, profile, compute) for group in program.network_groups)
