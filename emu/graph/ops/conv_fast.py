@@ -20,8 +20,8 @@ from emu.graph.ops.window import Pads, Pair, pad_map
 BAND_BYTES = 2 << 20
 """Size of a band of patches: it stays in the second-level cache while the product reads it."""
 
-DEPTHWISE_BYTES = 128 << 10
-"""Size of a block of channels in the depthwise form."""
+DEPTHWISE_BYTES = 1 << 20
+"""Size of a block of channels in the depthwise form: many rows a call, and still in the second-level cache."""
 
 
 def convolve(
