@@ -31,6 +31,7 @@ Parameters = tuple[bytes, ...]
 
 UNKNOWN_OPCODE = 0xFFFFFFFF
 MAX_APPLICATIONS = {"4.23": 32, "5.2": 26}
+ACTION_LIST_SRAM = {"4.23": 75 << 10, "5.2": 55 << 10}
 MAX_DOWNLOAD_SIZE = 1439
 PERFORMANCE_MONITOR = bytes(24)  # pd_info: process-monitor counts and temperatures of one board (silicon-facts.md a)
 TEMPERATURE_C = 35.7  # the measured board's (silicon-facts.md a)
@@ -268,7 +269,21 @@ class Controls:
         self._check_context_type(application, kind)
         context = Context(ContextType(kind), application.next_index(), data)
         context.parse(self.device.runtime, self.device.profile.config_style)
+        self._check_sram(len(data))
         application.contexts.append(context)
+
+    def _check_sram(self, size: int) -> None:
+        """Integrated devices keep the lists in a small memory, larger ones go through DDR (firmware-actions.md 4)."""
+        device = self.device
+        if device.applications[-1].header.external_action_list_address or device.profile.config_style != "bursts":
+            return
+        used = sum(len(context.action_list) for one in device.applications for context in one.contexts)
+        limit = ACTION_LIST_SRAM[device.runtime]
+        require(
+            used + size <= limit,
+            S.CONTEXT_SWITCH_STATUS_SRAM_MEMORY_FULL,
+            f"{used + size} bytes of action lists, {limit} fit",
+        )
 
     def _check_inactive(self) -> None:
         require(

@@ -157,6 +157,7 @@ class Core:
     host: HostPort | None = None
     tracer: Tracer | None = None
     stream_names: dict[int, str] = field(default_factory=dict)
+    transfers: dict[int, int] = field(default_factory=dict)
     opened: dict[int, OpenedInput] = field(default_factory=dict)
     edges: dict[tuple[Direction, int], Edge] = field(default_factory=dict)
     passes: list[FramePass] = field(default_factory=list)

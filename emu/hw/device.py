@@ -144,8 +144,7 @@ class Device:
         labels = self.labels.get(application.index, {})
         self.core.application = application.index
         self.core.stream_names = {packed: label.name for packed, label in labels.items()}
-        for packed, label in labels.items():
-            self.vdma.channel(packed).transfers_per_frame = label.transfers_per_frame
+        self.core.transfers = {packed: label.transfers_per_frame for packed, label in labels.items()}
 
     def flow(self, application: Application, context: Context) -> Flow:
         """Timing of the frames of a dynamic context."""

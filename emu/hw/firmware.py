@@ -212,10 +212,10 @@ class Firmware:
         if split:
             # the preliminary list granted the input; what activates context 1 is in context 0's own list
             yield from self._context(first, generation, ALL_ACTIONS - GRANTS)
-            yield from self._network_idle(generation)
+            yield from self._network_idle(first, generation)
             return 1
         started = self.now
-        yield from self._network_idle(generation)
+        yield from self._network_idle(first, generation)
         self.device.core.close_internal_edges()
         first.runs += 1
         first.simulated_ns += self.now - started
@@ -227,7 +227,7 @@ class Firmware:
         yield from self._context(context, generation)
         self._open_gate(context, context)
         if not application.single_context:
-            yield from self._network_idle(generation)
+            yield from self._network_idle(context, generation)
 
     def _context(self, context: Context, generation: int, only: frozenset[ActionType] = ALL_ACTIONS) -> Steps:
         """Execute one list, or only its actions of some types."""
@@ -339,9 +339,10 @@ class Firmware:
             self._check(generation)
             self.now = max(self.now, self.clock.time)
 
-    def _network_idle(self, generation: int) -> Steps:
+    def _network_idle(self, context: Context, generation: int) -> Steps:
         """Between two contexts all frames of the first have passed (firmware-actions.md 7, ...NETWORK_IDLE)."""
         core = self.device.core
+        self.context = context
         yield from self._meet_clock(generation)
         while not core.idle:
             if self._switch_to is not None and not self.batch_switching:

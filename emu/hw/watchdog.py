@@ -29,6 +29,8 @@ class Stall:
         arguments = " ".join(f"{name}={value}" for name, value in self.arguments.items())
         action = f"{self.action} ({arguments})" if arguments else self.action
         where = f"{self.context} action {self.action_index} {action}"
+        if self.action_index < 0:
+            where = f"{self.context}, at the end of its list,"
         return f"stalled: {where} waits for {self.waits_for}" + "".join(f"; {line}" for line in self.chain)
 
     def error(self) -> FirmwareError:
@@ -60,7 +62,7 @@ def examine(device: Device, missing: str) -> Stall:
         application=firmware.application.index if firmware.application is not None else -1,
         context=context.name if context is not None else "no context",
         action_index=step.number if step is not None else -1,
-        action=step.type.name if step is not None else "nothing",
+        action=step.type.name if step is not None else "",
         arguments=dict(step.arguments._asdict()) if step is not None else {},
         waits_for=wait.what if wait is not None else "a control message",
         chain=tuple(chain),

@@ -45,6 +45,7 @@ def _open(fw: Firmware, a: Any, direction: Direction) -> Channel:
     info = _host_buffer(a)
     vdma.check_buffer(info, circular=True)
     channel.open(info)
+    channel.transfers_per_frame = fw.device.core.transfers.get(channel.packed, 1)
     fw.device.memory_note("open", channel.packed, (info.desc_page_size, info.total_desc_count, info.bytes_in_pattern))
     if fw.tracing:
         fw.note = f"{channel.describe()} open"
@@ -275,7 +276,9 @@ def _check_end_of_context(fw: Firmware, a: Any) -> Edge:
         S.CONTEXT_SWITCH_STATUS_INVALID_HOST_BUFFER_TYPE,
         f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {a.host_buffer_type}",
     )
-    one = None if fw.batch_switching else core.pass_of_edge(edge)
+    if fw.batch_switching:
+        return edge
+    one = core.pass_of_edge(edge)
     if one is not None and not one.finished and direction is Direction.H2D:
         raise FirmwareStopError(
             S.CONTEXT_SWITCH_STATUS_STREAM_CREDIT_NOT_ZERO_AT_END_OF_CONTEXT,
@@ -286,7 +289,12 @@ def _check_end_of_context(fw: Firmware, a: Any) -> Edge:
             S.CONTEXT_SWITCH_STATUS_FIFO_COUNTER_NOT_ZERO_AT_END_OF_CONTEXT,
             f"{edge.describe()}: {one.completed} of {one.limit or 'endless'} frames delivered",
         )
-    if one is None and edge.fetched and not fw.batch_switching and edge.done < fw.batch:
+    if fw.grant_at is not None and direction is Direction.D2H:
+        raise FirmwareStopError(
+            S.CONTEXT_SWITCH_STATUS_FIFO_COUNTER_NOT_ZERO_AT_END_OF_CONTEXT,
+            f"{edge.describe()}: the list closes it without waiting for its frames",
+        )
+    if one is None and edge.fetched and edge.done < fw.batch:
         raise FirmwareStopError(
             S.CONTEXT_SWITCH_STATUS_STREAM_CREDIT_NOT_ZERO_AT_END_OF_CONTEXT,
             f"{edge.describe()}: its credits were never used",
