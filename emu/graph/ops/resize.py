@@ -32,9 +32,8 @@ def resample(x: Array, axis: int, positions: Array, sampling: Sampling, *, half_
     low = np.clip(np.floor(positions), 0, last).astype(np.int64)
     high = np.minimum(low + 1, last)
     weight = np.clip(positions - low, 0, 1).reshape([-1 if at == axis else 1 for at in range(x.ndim)])
-    wide = x.astype(np.float64)
-    below = np.take(wide, low, axis)
-    found: Array = below + (np.take(wide, high, axis) - below) * weight
+    below = np.take(x, low, axis).astype(np.float64)
+    found: Array = below + (np.take(x, high, axis) - below) * weight
     return found
 
 
@@ -68,7 +67,9 @@ class Resize(Op):
 
     def reference(self, x: Array) -> Array:
         y = x
-        for axis, size in zip(self._axes(), (self.height, self.width), strict=True):
+        sizes = zip(self._axes(), (self.height, self.width), strict=True)
+        # the axis that shrinks most first: what lies between is never larger than it must be
+        for axis, size in sorted(sizes, key=lambda each: each[1] / x.shape[each[0]]):
             steps = np.arange(size, dtype=np.float64)
             if self.align_corners:
                 positions = steps * (x.shape[axis] - 1) / max(size - 1, 1)

@@ -11,6 +11,7 @@ import numpy as np
 from emu.errors import GraphError, GraphStatus
 from emu.graph import layouts
 from emu.graph.ir import Array, Layout, Quantisation, Shape, Tensor
+from emu.graph.readers.ms_flatbuffer import MAXIMUM_SIZE
 from emu.schemas.generated import ms_v0_1, ms_v0_5
 
 TensorDef: TypeAlias = ms_v0_1.TensorDef | ms_v0_5.TensorDef
@@ -50,6 +51,8 @@ def read_tensor(tensor: TensorDef, name: str, place: str) -> Tensor:
         raise _error(GraphStatus.GRAPH_SHAPE, place, f"dims {list(tensor.dims)} are negative")
     if layout is Layout.NC4HW4 and len(tensor.dims) != 4:
         raise _error(GraphStatus.GRAPH_SHAPE, place, f"NC4HW4 needs four dims, not {list(tensor.dims)}")
+    if math.prod(size or 1 for size in tensor.dims) > MAXIMUM_SIZE:  # numpy counts so, even where a dim is 0
+        raise _error(GraphStatus.GRAPH_SHAPE, place, f"dims {list(tensor.dims)} overflow")
     size = math.prod(layouts.packed_shape(layout, tensor.dims, dtype)) * dtype.itemsize
     if not tensor.data and size:  # writers give an activation an empty vector, or none
         if size > TENSOR_LIMIT:
