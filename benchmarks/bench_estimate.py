@@ -1,0 +1,109 @@
+"""Estimating: `emu estimate` as a process, and how a sweep scales from one process to two.
+
+    pytest benchmarks/bench_estimate.py
+
+The process is measured against one that only imports numpy and the generated schema module (processor time of both,
+each the best of several runs). The sweep of the given files at four batch sizes takes a tenth of a second, less than
+two processes cost to start; its scaling is measured over many links, so that the work outweighs that.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from emu.estimate import estimate
+from emu.hef import open_hef
+from emu.sequencer.compile import CompileOptions
+from emu.sweep import Sweep, sweep
+from emu.sweep.sweep import processors
+from tests.conftest import SHARED, needs_shared
+
+MAX_PROCESS_RATIO = 3
+MIN_SCALING = 1.7
+BATCHES = (1, 2, 4, 8)
+FILES = tuple(sorted((SHARED / "hef").glob("*.hef")))
+LINKS = tuple(f"gen{generation}x{lanes}" for generation in (1, 2, 3, 4) for lanes in (1, 2, 4, 8, 16))
+
+pytestmark = needs_shared
+
+
+def spent(*arguments: str) -> float:
+    """Processor seconds of a process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL, env=environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def largest() -> Path:
+    return max(FILES, key=lambda path: path.stat().st_size)
+
+
+def bench_process(benchmark):
+    command = ("-m", "emu", "estimate", str(largest()), "--batch", "1,8", "--json")
+    imports = ("-c", "import numpy, emu.schemas.hef_pb2")
+    benchmark.pedantic(lambda: spent(*command), rounds=3)
+    ratio = min(spent(*command) for _ in range(8)) / min(spent(*imports) for _ in range(8))
+    benchmark.extra_info["ratio"] = round(ratio, 2)
+    assert ratio <= MAX_PROCESS_RATIO
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def bench_file(benchmark, path):
+    hef = open_hef(path)
+    assert hef.network_groups
+    benchmark.pedantic(lambda: estimate(hef, CompileOptions(), BATCHES), rounds=5)
+
+
+def bench_sweep(benchmark):
+    plan = Sweep(FILES, batches=BATCHES)
+    rows = benchmark.pedantic(lambda: sweep(plan, jobs=1), rounds=3)
+    assert len(rows) == len(FILES) * len(BATCHES)
+
+
+@pytest.mark.skipif(processors() < 2, reason="one processor")
+def bench_scaling(benchmark):
+    """One process to two, as a share of what this machine gives two processes at present: 1.7 of 2."""
+    plan = Sweep(FILES, batches=BATCHES, links=LINKS)
+
+    def one() -> float:
+        return elapsed(lambda: sweep(plan, jobs=1))
+
+    def two() -> float:
+        return elapsed(lambda: sweep(plan, jobs=2))
+
+    def both() -> float:
+        context = multiprocessing.get_context("fork")
+        pair = [context.Process(target=sweep, args=(plan,), kwargs={"jobs": 1}) for _ in range(2)]
+
+        def run() -> None:
+            for process in pair:
+                process.start()
+            for process in pair:
+                process.join()
+
+        return elapsed(run)
+
+    benchmark.pedantic(two, rounds=1)
+    # interleaved, so that what else the machine does meets all three alike
+    times = [(one(), two(), both()) for _ in range(3)]
+    alone, spread, pair = (statistics.median(column) for column in zip(*times, strict=True))
+    benchmark.extra_info |= {"scaling": round(alone / spread, 2), "machine": round(2 * alone / pair, 2)}
+    assert (alone / spread) / (2 * alone / pair) >= MIN_SCALING / 2
+
+
+def elapsed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
