@@ -22,6 +22,7 @@ Reorder = Callable[[Elements, Shape, Elements, Shape], None]
 RGB_FEATURES = 3
 RGB4_ROW_ALIGNMENT = 4  # elements
 F8CR_BLOCK = 8  # elements, also of 16-bit types
+_FEW_FEATURES = 8
 
 
 def _refuse(what: str, host: Shape, hw: Shape) -> HailoError:
@@ -48,6 +49,15 @@ def _grid(frame: Elements, shape: Shape) -> Elements:
 def _planes(frame: Elements, shape: Shape) -> Elements:
     """The frame as [height, features, width], the NHCW view."""
     return frame[: shape.elements].reshape(shape.height, shape.features, shape.width)
+
+
+def _copy_pixels(pixels: Elements, out: Elements) -> None:
+    """[h, w, f] -> [h, w, f]; a few features are copied one by one, numpy's inner runs are that short otherwise."""
+    if pixels.shape[2] > _FEW_FEATURES:
+        out[:] = pixels
+        return
+    for feature in range(pixels.shape[2]):
+        out[:, :, feature] = pixels[:, :, feature]
 
 
 def _same(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -> None:
@@ -110,7 +120,7 @@ def _to_fcr(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) ->
     """Features padded with zeros pixel by pixel; columns beyond the host's width untouched."""
     _require_fit(src_shape, dst_shape)
     out = _grid(dst, dst_shape)[: src_shape.height, : src_shape.width]
-    out[:, :, : src_shape.features] = _grid(src, src_shape)
+    _copy_pixels(_grid(src, src_shape), out[:, :, : src_shape.features])
     out[:, :, src_shape.features :] = 0
 
 
@@ -136,7 +146,7 @@ def _to_f8cr(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -
     for block in range(blocks):
         features = grid[:, :, block * F8CR_BLOCK : (block + 1) * F8CR_BLOCK]
         target = out[: src_shape.height, block, : src_shape.width]
-        target[:, :, : features.shape[2]] = features
+        _copy_pixels(features, target[:, :, : features.shape[2]])
         target[:, :, features.shape[2] :] = 0
 
 
@@ -146,7 +156,7 @@ def _nhwc_to_rgb888(src: Elements, src_shape: Shape, dst: Elements, dst_shape: S
         raise _refuse(f"RGB888 needs {RGB_FEATURES} host and {RGB_FEATURES + 1} device features", src_shape, dst_shape)
     _require_fit(src_shape, dst_shape)
     out = _grid(dst, dst_shape)[: src_shape.height]
-    out[:, : src_shape.width, :RGB_FEATURES] = _grid(src, src_shape)[:, :, ::-1]
+    _copy_pixels(_grid(src, src_shape)[:, :, ::-1], out[:, : src_shape.width, :RGB_FEATURES])
     out[:, : src_shape.width, RGB_FEATURES] = 0
     out[:, src_shape.width :] = 0
 
@@ -255,14 +265,14 @@ def _from_nhwc(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape)
     """NHWC and FCR: width and feature padding dropped."""
     _require_fit(dst_shape, src_shape)
     inside = _grid(src, src_shape)[: dst_shape.height, : dst_shape.width, : dst_shape.features]
-    _grid(dst, dst_shape)[:] = inside
+    _copy_pixels(inside, _grid(dst, dst_shape))
 
 
 def _from_f8cr(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -> None:
     blocks = _f8cr_blocks(dst_shape, src_shape)
     view = _f8cr_view(src, src_shape, blocks)[: dst_shape.height, :, : dst_shape.width]
     pixels = view.transpose(0, 2, 1, 3).reshape(dst_shape.height, dst_shape.width, blocks * F8CR_BLOCK)
-    _grid(dst, dst_shape)[:] = pixels[:, :, : dst_shape.features]
+    _copy_pixels(pixels[:, :, : dst_shape.features], _grid(dst, dst_shape))
 
 
 def _from_rows(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -> None:

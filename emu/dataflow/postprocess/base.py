@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +63,7 @@ def rules_of(runtime: str) -> OpRules:
     return rules
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OpInput:
     """One stream an op reads: host shape, device shape, device format, its single quant info."""
 
@@ -72,7 +73,7 @@ class OpInput:
     format: Format
     quant_info: QuantInfo
 
-    @property
+    @cached_property
     def frame_size(self) -> int:
         """Bytes of a frame as it is read from the stream."""
         return hw_frame_size(self.padded_shape, self.format)
@@ -84,8 +85,8 @@ class OpInput:
 
     def planes(self, frame: Buffer) -> Codes:
         """An NHCW frame as [height, features, width] of the host shape, padding left out."""
-        padded = self.padded_shape
-        if any(have < want for have, want in zip(padded, self.shape, strict=True)):
+        shape, padded = self.shape, self.padded_shape
+        if padded.height < shape.height or padded.width < shape.width or padded.features < shape.features:
             raise invalid(f"stream {self.name}: host shape {tuple(self.shape)} exceeds device shape {tuple(padded)}")
         grid = self.codes(frame)[: padded.elements].reshape(padded.height, padded.features, padded.width)
         return grid[: self.shape.height, :, : self.shape.width]
@@ -284,6 +285,7 @@ def passing(layer: OpInput, codes: Codes, threshold: float, prefilter: bool) -> 
     return mask & (codes >= layer.threshold_code(threshold)) if prefilter else mask
 
 
+@lru_cache(maxsize=256)
 def lowest_passing_code(layer: OpInput, threshold: float, prefilter: bool) -> int | None:
     """The first code from which on all codes pass; the type's maximum + 1 if none does, None if it is not monotonic."""
     dtype = dtype_of(layer.format.type)

@@ -116,7 +116,11 @@ def _name(info: OpInfo, pad: int) -> str:
 
 
 def _yolov5_config(yolo: model.YoloNmsOp | model.YoloSegNmsOp, info: OpInfo) -> Yolov5Config:
-    anchors = {_name(info, one.pad_index): Anchors(one.w, one.h) for one in yolo.bbox_decoders}
+    # the runtime goes by its inputs: decoders of other pads are passed over, the first of two counts (hef.cpp)
+    anchors: dict[str, Anchors] = {}
+    for one in yolo.bbox_decoders:
+        if one.pad_index in info.inputs_by_pad:
+            anchors.setdefault(_name(info, one.pad_index), Anchors(one.w, one.h))
     return Yolov5Config(anchors, _binary32(yolo.image_height), _binary32(yolo.image_width))
 
 

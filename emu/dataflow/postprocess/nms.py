@@ -6,7 +6,6 @@ removed detection, so a real one with score 0.0 is never written although its cl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +18,10 @@ from emu.hef.formats import BBOX_PARAMS, DETECTION_BYTES, NMS_COUNT_BYTES
 
 REMOVED_SCORE = 0.0
 
-# a class with more detections than this is suppressed block by block, the others together pair by pair
+# a class with more detections than this is suppressed block by block, the others many at once
 _LARGE_CLASS = 128
 _BLOCK_ROWS = 64
-_PAIRS_AT_ONCE = 1 << 17  # of two rows of boxes and their scratch; stays in the second-level cache
+_PAIRS_AT_ONCE = 30_000  # binary32 numbers of so many stay under the 128 KiB from which malloc maps fresh pages
 
 Float32s = NDArray[np.float32]
 Indices = NDArray[np.intp]
@@ -113,53 +112,81 @@ def remove_overlapping(
 def suppressed(boxes: Float32s, scores: Float32s, groups: Indices, iou_threshold: float) -> Indices:
     """Positions that greedy suppression removes from detections sorted by score; only `groups` suppress each other."""
     taking_part = np.flatnonzero(scores != REMOVED_SCORE)
-    by_group = taking_part[np.argsort(groups[taking_part], kind="stable")]
+    by_group = taking_part[_grouped(groups[taking_part])]
     starts = np.flatnonzero(np.diff(groups[by_group], prepend=-1))
     sizes = np.diff(starts, append=by_group.size)
-    threshold = np.float64(iou_threshold)
-    has_nan = bool(np.isnan(boxes).any())
-    removed = np.zeros(scores.size, np.bool_)
+    # from here on positions count within `by_group`: groups one after the other, each from its best on
+    removed = np.zeros(by_group.size, np.bool_)
     with np.errstate(all="ignore"):
-        areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-        shapes = _Boxes(boxes, areas, threshold, has_nan)
-        small = np.repeat(sizes <= _LARGE_CLASS, sizes)
-        _suppress_pairs(shapes, by_group[small], sizes[sizes <= _LARGE_CLASS], removed)
-        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
-            if size > _LARGE_CLASS:
-                _suppress_blocks(shapes, by_group[start : start + size], removed)
-    return np.flatnonzero(removed)
+        candidates = _Candidates.of(boxes[by_group], iou_threshold)
+        small = sizes <= _LARGE_CLASS
+        _suppress_small(candidates, starts[small], sizes[small], removed)
+        for start, size in zip(starts[~small].tolist(), sizes[~small].tolist(), strict=True):
+            _suppress_large(candidates, np.arange(start, start + size), removed)
+    return by_group[removed]
+
+
+def _grouped(groups: Indices) -> Indices:
+    """Stable order by group; 16-bit numbers are sorted by counting."""
+    fits = groups.size == 0 or int(groups.max()) <= 0xFFFF
+    return np.argsort(groups.astype(np.uint16) if fits else groups, kind="stable")
 
 
 @dataclass(frozen=True, slots=True)
-class _Boxes:
-    boxes: Float32s
+class _Candidates:
+    """Edges and areas, a contiguous array each."""
+
+    y_min: Float32s
+    x_min: Float32s
+    y_max: Float32s
+    x_max: Float32s
     areas: Float32s
     threshold: np.float64
     has_nan: bool
 
-    def overlaps(self, first: Indices, second: Indices) -> NDArray[np.bool_]:
-        """IoU(first, second) >= threshold, elementwise over broadcast index arrays; `first` is the kept box."""
-        a, b = self.boxes, self.boxes
-        height = self._min(a[first, 2], b[second, 2]) - self._max(a[first, 0], b[second, 0])
-        width = self._min(a[first, 3], b[second, 3]) - self._max(a[first, 1], b[second, 1])
-        touching = ~((width <= 0) | (height <= 0))  # not `> 0`: NaN counts as touching
+    @classmethod
+    def of(cls, boxes: Float32s, iou_threshold: float) -> _Candidates:
+        y_min, x_min, y_max, x_max = np.ascontiguousarray(boxes.T)
+        areas = (y_max - y_min) * (x_max - x_min)
+        return cls(y_min, x_min, y_max, x_max, areas, np.float64(iou_threshold), bool(np.isnan(boxes).any()))
+
+    def overlapping(self, rows: Indices, columns: Indices, considered: NDArray[np.bool_]) -> tuple[Indices, Indices]:
+        """The pairs (row, column) with IoU >= threshold, out of rows [g, r] and columns [g, c] of g independent grids.
+
+        `considered` broadcasts to [g, r, c] and says which pairs count; the row is the box that is kept.
+        """
+        height = self._extent(self.y_min, self.y_max, rows[:, :, None], columns[:, None, :])
+        apart = height <= 0  # not `not > 0`: NaN counts as touching
+        near = np.flatnonzero(~apart & considered)
+        first, second = _members(rows, columns, near)
+        width = self._extent(self.x_min, self.x_max, first, second)
+        beside = width <= 0
+        inside = np.flatnonzero(~beside)
+        intersection = width[inside] * height.reshape(-1)[near[inside]]
+        union = (self.areas[first[inside]] + self.areas[second[inside]]) - intersection
+        hits = inside[(intersection / union).astype(np.float64) >= self.threshold]
+        if self.threshold > 0:
+            return first[hits], second[hits]
         # boxes apart have IoU 0, which reaches a threshold of 0 or less (known-bugs.md 4)
-        hits: NDArray[np.bool_] = ~touching if self.threshold <= 0 else np.zeros(touching.shape, np.bool_)
-        where = np.nonzero(touching)
-        if where[0].size:
-            grid_first, grid_second = np.broadcast_arrays(first, second)
-            at_first, at_second = grid_first[where], grid_second[where]
-            intersection = width[where] * height[where]
-            union = (self.areas[at_first] + self.areas[at_second]) - intersection
-            hits[where] = (intersection / union).astype(np.float64) >= self.threshold
-        return hits
+        far = _members(rows, columns, np.flatnonzero(apart & considered))
+        return np.concatenate([far[0], first[beside], first[hits]]), np.concatenate(
+            [far[1], second[beside], second[hits]]
+        )
 
-    def _min(self, a: Float32s, b: Float32s) -> Float32s:
-        """std::min: the first operand unless the second is less, which with NaN is not np.minimum."""
-        return np.where(b < a, b, a) if self.has_nan else np.minimum(a, b)
+    def _extent(self, low: Float32s, high: Float32s, first: Indices, second: Indices) -> Float32s:
+        """std::min of the far edges minus std::max of the near ones: both keep their first operand unless the second
+        is less or greater, which with NaN is neither np.minimum nor np.maximum."""
+        a, b, c, d = high[first], high[second], low[first], low[second]
+        if not self.has_nan:
+            return np.minimum(a, b) - np.maximum(c, d)
+        return np.where(b < a, b, a) - np.where(c < d, d, c)
 
-    def _max(self, a: Float32s, b: Float32s) -> Float32s:
-        return np.where(a < b, b, a) if self.has_nan else np.maximum(a, b)
+
+def _members(rows: Indices, columns: Indices, flat: Indices) -> tuple[Indices, Indices]:
+    """Row and column members of flat positions in [g, r, c]."""
+    row, column = np.divmod(flat, columns.shape[1])
+    grid = row // rows.shape[1]
+    return rows.reshape(-1)[row], columns.reshape(-1)[grid * columns.shape[1] + column]
 
 
 def iou(box: Float32s, other: Float32s) -> np.float32:
@@ -173,33 +200,24 @@ def iou(box: Float32s, other: Float32s) -> np.float32:
     return np.float32(intersection / (areas - intersection))
 
 
-def _suppress_pairs(shapes: _Boxes, members: Indices, sizes: Indices, removed: NDArray[np.bool_]) -> None:
-    """All pairs inside groups laid one after the other in `members`, best first."""
-    if members.size == 0:
-        return
-    ends = np.repeat(np.cumsum(sizes), sizes)
-    later = ends - 1 - np.arange(members.size)  # members after each one in its group
+def _suppress_small(candidates: _Candidates, starts: Indices, sizes: Indices, removed: NDArray[np.bool_]) -> None:
+    """Groups against themselves, many at once: grids as wide as the largest of them."""
+    order = np.argsort(sizes, kind="stable")
+    order = order[sizes[order] > 1]
     firsts, seconds = [], []
-    for start, stop in _pair_chunks(later):
-        counts = later[start:stop]
-        first = np.repeat(np.arange(start, stop), counts)
-        within = np.arange(first.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        second = first + 1 + within
-        first, second = members[first], members[second]
-        hits = shapes.overlaps(first, second)
-        firsts.append(first[hits])
-        seconds.append(second[hits])
-    _resolve(np.concatenate(firsts), np.concatenate(seconds), removed)
-
-
-def _pair_chunks(later: Indices) -> Iterator[tuple[int, int]]:
-    cumulative = np.cumsum(later)
-    start = 0
-    while start < later.size:
-        base = int(cumulative[start - 1]) if start else 0
-        stop = max(int(np.searchsorted(cumulative, base + _PAIRS_AT_ONCE, side="right")), start + 1)
-        yield start, stop
-        start = stop
+    while order.size:
+        count = max(int(np.searchsorted(np.arange(1, order.size + 1) * sizes[order] ** 2, _PAIRS_AT_ONCE)), 1)
+        taken, order = order[:count], order[count:]
+        width = int(sizes[taken[-1]])
+        within = np.arange(width)
+        real = within < sizes[taken, None]
+        members = starts[taken, None] + np.where(real, within, 0)
+        better = within[:, None] < within
+        first, second = candidates.overlapping(members, members, better & real[:, None, :])
+        firsts.append(first)
+        seconds.append(second)
+    if firsts:
+        _resolve(np.concatenate(firsts), np.concatenate(seconds), removed)
 
 
 def _resolve(first: Indices, second: Indices, removed: NDArray[np.bool_]) -> None:
@@ -209,7 +227,7 @@ def _resolve(first: Indices, second: Indices, removed: NDArray[np.bool_]) -> Non
     only solution.
     """
     fixed = removed.copy()
-    while True:
+    while first.size:
         settled = fixed.copy()
         settled[second[~removed[first]]] = True
         if np.array_equal(settled, removed):
@@ -217,19 +235,16 @@ def _resolve(first: Indices, second: Indices, removed: NDArray[np.bool_]) -> Non
         removed[:] = settled
 
 
-def _suppress_blocks(shapes: _Boxes, members: Indices, removed: NDArray[np.bool_]) -> None:
-    """One large group: rows of its best remaining boxes against everything after them."""
-    remaining = members
+def _suppress_large(candidates: _Candidates, remaining: Indices, removed: NDArray[np.bool_]) -> None:
+    """One group, rows of its best remaining boxes against each other, then the kept ones against all the rest."""
+    everything = np.ones((1, 1, 1), np.bool_)
     while remaining.size:
-        rows = remaining[:_BLOCK_ROWS]
-        hits = shapes.overlaps(rows[:, None], rows[None, :])
-        first, second = np.nonzero(np.triu(hits, 1))
-        _resolve(rows[first], rows[second], removed)
+        rows, remaining = remaining[:_BLOCK_ROWS], remaining[_BLOCK_ROWS:]
+        within = np.arange(rows.size)
+        _resolve(*candidates.overlapping(rows[None], rows[None], (within[:, None] < within)[None]), removed)
         kept = rows[~removed[rows]]
-        remaining = remaining[_BLOCK_ROWS:]
-        for start in range(0, kept.size, _BLOCK_ROWS):
-            hits = shapes.overlaps(kept[start : start + _BLOCK_ROWS, None], remaining[None, :])
-            removed[remaining[hits.any(axis=0)]] = True
+        _, second = candidates.overlapping(kept[None], remaining[None], everything)
+        removed[second] = True
         remaining = remaining[~removed[remaining]]
 
 
@@ -247,7 +262,7 @@ def fill_by_class(detections: Detections, counts: NDArray[np.int64], config: Nms
     values[positions[inside]] = written[inside].astype(np.float32)
 
     alive = np.flatnonzero(detections.scores != REMOVED_SCORE)
-    order = alive[np.argsort(detections.classes[alive], kind="stable")]
+    order = alive[_grouped(detections.classes[alive])]
     classes = detections.classes[order]
     starts = np.searchsorted(classes, np.arange(config.classes))
     rank = np.arange(order.size) - starts[classes]

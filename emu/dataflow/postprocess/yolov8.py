@@ -16,6 +16,7 @@ from emu.dataflow.quantize import F32, Codes, dtype_of
 from emu.errors import HailoStatus
 from emu.hef.formats import Format, FormatOrder, FormatType
 
+_CELLS_AT_ONCE = 512  # their exponentials stay in the cache
 EDGES = 4  # distances to the left, upper, right and lower edge
 
 Float32s = NDArray[np.float32]
@@ -55,27 +56,75 @@ class Yolov8(NmsPostProcess):
         super().__init__(inputs, config, user, runtime=runtime)
         self.yolo = yolo
         self._grids = [
-            _Grid(self._input(one.reg, "reg"), self._input(one.cls, "cls"), one.stride, yolo) for one in yolo.decoders
+            _Grid(self._input(one.reg, "reg"), self._input(one.cls, "cls"), one.stride) for one in yolo.decoders
         ]
 
     def detect(self, frames: Mapping[str, Buffer]) -> Detections:
-        return Detections.concatenate([self._detect_grid(grid, frames) for grid in self._grids])
+        cells, scores, classes = [], [], []
+        for grid in self._grids:
+            codes = grid.class_planes(frames, self.config.classes)
+            mask = passing(grid.cls, codes, self.config.score_threshold, self.rules.prefilter)
+            rows, found, columns = _positions(mask)
+            if not self.rules.column_innermost:
+                order = np.argsort((rows * mask.shape[2] + columns) * mask.shape[1] + found)
+                rows, found, columns = rows[order], found[order], columns[order]
+            cells.append(grid.cells(frames, rows, columns))
+            scores.append(grid.cls.dequantize(codes[rows, found, columns]))
+            classes.append(found)
+        if not cells:
+            return Detections.concatenate([])
+        return Detections.of(self._boxes(cells), np.concatenate(scores), np.concatenate(classes))
 
-    def _detect_grid(self, grid: _Grid, frames: Mapping[str, Buffer]) -> Detections:
-        scores = grid.class_planes(frames, self.config.classes)
-        mask = passing(grid.cls, scores, self.config.score_threshold, self.rules.prefilter)
-        rows, classes, columns = grid.positions(mask)
-        if not self.rules.column_innermost:
-            order = np.lexsort((classes, columns, rows))
-            rows, classes, columns = rows[order], classes[order], columns[order]
-        boxes = grid.boxes(grid.reg_planes(frames), rows, columns)
-        return Detections.of(boxes, grid.cls.dequantize(scores[rows, classes, columns]), classes)
+    def _boxes(self, cells: list[_Cells]) -> Float32s:
+        """[n, 4] boxes of the cells of all grids."""
+        height, width = F32(self.yolo.image_height), F32(self.yolo.image_width)
+        distances, x_centre, y_centre = (
+            np.concatenate([getattr(one, name) for one in cells]) for name in ("distances", "x_centre", "y_centre")
+        )
+        with np.errstate(all="ignore"):
+            x_centre /= width
+            y_centre /= height
+            boxes = np.empty((x_centre.size, EDGES), F32)
+            boxes[:, 0] = y_centre - distances[:, 1] / height
+            boxes[:, 1] = x_centre - distances[:, 0] / width
+            boxes[:, 2] = y_centre + distances[:, 3] / height
+            boxes[:, 3] = x_centre + distances[:, 2] / width
+        return boxes
+
+
+def _positions(mask: NDArray[np.bool_]) -> tuple[Indices, Indices, Indices]:
+    """Row, class and column of the set elements, in that nesting."""
+    flat = _set_elements(mask)
+    _, classes, width = mask.shape
+    rest, columns = np.divmod(flat, width)
+    rows, found = np.divmod(rest, classes)
+    return rows, found, columns
+
+
+def _set_elements(mask: NDArray[np.bool_]) -> Indices:
+    """np.flatnonzero for masks that are nearly empty: eight elements looked at at a time."""
+    flat = np.ascontiguousarray(mask).reshape(-1)
+    if flat.size % 8:
+        return flat.nonzero()[0]
+    busy = (flat.view(np.uint64) != 0).nonzero()[0]
+    inside = flat.reshape(-1, 8)[busy].reshape(-1).nonzero()[0]
+    positions: Indices = busy[inside >> 3] * 8 + (inside & 7)
+    return positions
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Cells of one grid in image pixels: centres [n], and [n, 4] distances to the left, upper, right, lower edge."""
+
+    x_centre: Float32s
+    y_centre: Float32s
+    distances: Float32s
 
 
 class _Grid:
     """One pair of layers."""
 
-    def __init__(self, reg: OpInput, cls: OpInput, stride: int, yolo: Yolov8Config) -> None:
+    def __init__(self, reg: OpInput, cls: OpInput, stride: int) -> None:
         require_same_grid(reg, cls)
         if reg.format != cls.format:
             raise invalid(f"streams {reg.name} and {cls.name} have different formats")
@@ -84,7 +133,8 @@ class _Grid:
         self.reg, self.cls = reg, cls
         self.length = reg.shape.features // EDGES
         self._stride = F32(stride)
-        self._image = (F32(yolo.image_height), F32(yolo.image_width))
+        # one column sums the exponentials, the other sums them times their distance
+        self._weights = np.stack([np.ones(self.length, F32), np.arange(self.length, dtype=F32)], axis=1)
         self._exponentials = self._table() if reg.format.type is FormatType.UINT8 else None
         # the library's scratch is as long as the padded features and keeps what lies beyond the real ones from
         # detection to detection and frame to frame (known-bugs.md 15)
@@ -102,26 +152,24 @@ class _Grid:
         self.cls.require_entry(classes, f"{classes} classes")
         return self.cls.planes(frames[self.cls.name])[:, :classes]
 
-    def reg_planes(self, frames: Mapping[str, Buffer]) -> Codes:
-        return self.reg.planes(frames[self.reg.name])[:, : self.reg.shape.features]
-
-    @staticmethod
-    def positions(mask: NDArray[np.bool_]) -> tuple[Indices, Indices, Indices]:
-        """Row, class and column of the set elements, in that nesting."""
-        flat = np.flatnonzero(mask)
-        _, classes, width = mask.shape
-        rest, columns = np.divmod(flat, width)
-        rows, found = np.divmod(rest, classes)
-        return rows, found, columns
-
-    def boxes(self, reg: Codes, rows: Indices, columns: Indices) -> Float32s:
-        """[n, 4] boxes of cells, one a detection."""
+    def cells(self, frames: Mapping[str, Buffer], rows: Indices, columns: Indices) -> _Cells:
+        """Decode cells, one a detection."""
+        reg = self.reg.planes(frames[self.reg.name])[:, : self.reg.shape.features]
         if self._kept is not None:
             values = self.reg.dequantize(reg[rows, :, columns]).reshape(-1, EDGES, self.length)
             distances = self._stateful_distances(values)
         else:
-            distances = self._distances(reg[rows, :, columns].reshape(-1, self.length)).reshape(-1, EDGES)
-        return self._decode(distances, rows, columns)
+            distances = np.empty((rows.size, EDGES), F32)
+            for start in range(0, rows.size, _CELLS_AT_ONCE):
+                part = slice(start, start + _CELLS_AT_ONCE)
+                codes = reg[rows[part], :, columns[part]].reshape(-1, self.length)
+                distances[part] = self._distances(codes).reshape(-1, EDGES)
+        with np.errstate(all="ignore"):
+            return _Cells(
+                (columns.astype(F32) + F32(0.5)) * self._stride,
+                (rows.astype(F32) + F32(0.5)) * self._stride,
+                distances * self._stride,
+            )
 
     def _distances(self, codes: Codes) -> Float32s:
         """Expected value of softmax over each row of [n, length]."""
@@ -130,8 +178,7 @@ class _Grid:
                 exponentials = self._exponentials[codes]
             else:
                 exponentials = np.exp(self.reg.dequantize(codes))
-            weights = np.stack([np.ones(self.length, F32), np.arange(self.length, dtype=F32)], axis=1)
-            sums = exponentials @ weights
+            sums = exponentials @ self._weights
             distances: Float32s = sums[:, 1] / sums[:, 0]
         return distances
 
@@ -148,22 +195,6 @@ class _Grid:
                 distances[detection] = (softmax * positions).sum(axis=1)
                 kept[:] = softmax[:, self.length :]
         return distances
-
-    def _decode(self, distances: Float32s, rows: Indices, columns: Indices) -> Float32s:
-        height, width = self._image
-        with np.errstate(all="ignore"):
-            x_centre = (columns.astype(F32) + F32(0.5)) * self._stride / width
-            y_centre = (rows.astype(F32) + F32(0.5)) * self._stride / height
-            left, upper, right, lower = (distances * self._stride).T
-            return np.stack(
-                [
-                    y_centre - upper / height,
-                    x_centre - left / width,
-                    y_centre + lower / height,
-                    x_centre + right / width,
-                ],
-                axis=1,
-            )
 
 
 class Yolov8BboxOnly(Yolov8):
@@ -189,7 +220,7 @@ class Yolov8BboxOnly(Yolov8):
             height, _, width = scores.shape
             rows, columns = (index.reshape(-1) for index in np.indices((height, width)))
             target = records[start : start + rows.size]
-            target[:, :EDGES] = grid.boxes(grid.reg_planes(frames), rows, columns)
+            target[:, :EDGES] = self._boxes([grid.cells(frames, rows, columns)])
             target[:, EDGES:] = grid.cls.dequantize(scores).transpose(0, 2, 1).reshape(rows.size, -1)
             start += rows.size
         return HailoStatus.HAILO_SUCCESS
