@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from emu.errors import UsageError
+from emu.hef.devices import ARCH_DEVICES as HEF_ARCH_DEVICES
 from emu.hef.enums import HwArch
 
 
@@ -51,13 +52,13 @@ class DeviceProfile:
     d2h_channels: range
     periph_alignment: int
     continuous_min_descriptors: int
-    boundary_memory_5_2: int
     hw_consts: HwConsts
     has_layouts: bool = False
     default_layout: int | None = None
 
 
 _MIB = 1 << 20
+BOUNDARY_MEMORY = 32 * _MIB
 # what a real Hailo-8L with firmware 4.23 answers (cli.md)
 _CONSTS_8 = HwConsts(8, 65535, 65535, 40960, 65536, 1, 65536)
 # no public reading; the values of the captures (cli.md)
@@ -68,36 +69,22 @@ DEVICES: Mapping[str, DeviceProfile] = MappingProxyType(
     {
         profile.name: profile
         for profile in (
-            DeviceProfile("hailo8", False, 1, _H2D, _D2H, 8, 16, 32 * _MIB, _CONSTS_8),
-            DeviceProfile("hailo8l", False, 1, _H2D, _D2H, 8, 16, 32 * _MIB, _CONSTS_8, True, 51),
-            DeviceProfile("hailo15h", True, 3, _H2D, _D2H, 8, 16, 32 * _MIB, _CONSTS_1X),
-            DeviceProfile("hailo10h", True, 3, _H2D, _D2H, 8, 16, 32 * _MIB, _CONSTS_1X),
-            DeviceProfile("hailo15m", True, 3, _H2D, _D2H, 8, 16, 32 * _MIB, _CONSTS_1X, True),
-            DeviceProfile("hailo15l", True, 3, _H2D, _D2H, 8, 16, 8 * _MIB, _CONSTS_1X),
-            DeviceProfile("hailo12l", True, 3, range(24), range(24, 40), 16, 32, 8 * _MIB, _CONSTS_1X),
+            DeviceProfile("hailo8", False, 1, _H2D, _D2H, 8, 16, _CONSTS_8),
+            DeviceProfile("hailo8l", False, 1, _H2D, _D2H, 8, 16, _CONSTS_8, True, 51),
+            DeviceProfile("hailo15h", True, 3, _H2D, _D2H, 8, 16, _CONSTS_1X),
+            DeviceProfile("hailo10h", True, 3, _H2D, _D2H, 8, 16, _CONSTS_1X),
+            DeviceProfile("hailo15m", True, 3, _H2D, _D2H, 8, 16, _CONSTS_1X, True),
+            DeviceProfile("hailo15l", True, 3, _H2D, _D2H, 8, 16, _CONSTS_1X),
+            DeviceProfile("hailo12l", True, 3, range(24), range(24, 40), 16, 32, _CONSTS_1X),
         )
     }
 )
 
-# HEF architecture -> devices, the first one the default (hef-container.md 5.1, DeviceBase::hef_arch_to_device_…)
-_H8 = ("hailo8",)
-_H1X = ("hailo15h", "hailo10h")
+# HEF architecture -> devices of cli.md, the first one the default; no HAILO8_A0 is simulated
 ARCH_DEVICES: Mapping[int, tuple[str, ...]] = MappingProxyType(
     {
-        HwArch.SAGE_A0: (),
-        HwArch.HAILO8: _H8,
-        HwArch.HAILO8P: _H8,
-        HwArch.HAILO8R: _H8,
-        HwArch.SAGE_B0: _H8,
-        HwArch.PAPRIKA_B0: _H8,
-        HwArch.HAILO8L: ("hailo8l", "hailo8"),
-        HwArch.HAILO1XH: _H1X,
-        HwArch.GINGER: _H1X,
-        HwArch.LAVENDER: _H1X,
-        HwArch.PLUTO: ("hailo15l",),
-        HwArch.HAILO15L: ("hailo15l",),
-        HwArch.HAILO15M: ("hailo15m", "hailo15h", "hailo10h"),
-        HwArch.MARS: ("hailo12l",),
+        arch: tuple(name.lower() for name in names if name.lower() in DEVICES)
+        for arch, names in HEF_ARCH_DEVICES.items()
     }
 )
 
@@ -109,7 +96,8 @@ class RuntimeProfile:
     `accepted_archs`: HEF architectures per device. `max_config_channels` None: not checked, and the ids behind the
     fourth do not reach the wire (firmware-actions.md 5.1). `null_streams`: the dummy stream of boundary channels that a
     context does not use, per HEF architecture; None: the first edge layer of the opposite direction (hef-compile.md
-    4.5).
+    4.5). `boundary_memory`: bytes of a boundary channel's queue where a device has another limit than
+    `BOUNDARY_MEMORY` (vdma.md 3.1). `legacy_boundary_page`: knows HAILO_LEGACY_BOUNDARY_CHANNEL_PAGE_SIZE.
     """
 
     name: str
@@ -131,7 +119,9 @@ class RuntimeProfile:
     checks_fifo_word: bool
     optimizes_credits: bool
     page_limit_clamps_default: bool
+    boundary_memory: Mapping[str, int]
     queue_size_clamps: bool
+    legacy_boundary_page: bool
     cache_wait_needs_flag: bool
     cache_pages: bool
     strict_versioning: bool
@@ -171,7 +161,9 @@ _4_23 = RuntimeProfile(
     checks_fifo_word=True,
     optimizes_credits=True,
     page_limit_clamps_default=True,
+    boundary_memory=MappingProxyType({}),
     queue_size_clamps=False,
+    legacy_boundary_page=True,
     cache_wait_needs_flag=False,
     cache_pages=False,
     strict_versioning=False,
@@ -207,7 +199,9 @@ _5_2 = RuntimeProfile(
     checks_fifo_word=False,
     optimizes_credits=False,
     page_limit_clamps_default=False,
+    boundary_memory=MappingProxyType({"hailo15l": 8 * _MIB, "hailo12l": 8 * _MIB}),
     queue_size_clamps=True,
+    legacy_boundary_page=False,
     cache_wait_needs_flag=True,
     cache_pages=True,
     strict_versioning=True,

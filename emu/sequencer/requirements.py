@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from emu.errors import HailoError, HailoStatus
-from emu.sequencer.profiles import DescriptorLimits, DeviceProfile, RuntimeProfile
+from emu.sequencer.profiles import BOUNDARY_MEMORY, DescriptorLimits, DeviceProfile, RuntimeProfile
 
 _U16 = 0xFFFF
 MIN_ACTIVE_TRANSFERS = 2
@@ -185,7 +185,7 @@ def boundary_queue_size(
         )
     least = transfers_per_frame * MIN_ACTIVE_TRANSFERS * batch
     most = max(least, transfers_per_frame * MAX_ACTIVE_TRANSFERS)
-    memory = device.boundary_memory_5_2 if runtime.queue_size_clamps else 32 << 20
+    memory = runtime.boundary_memory.get(device.name, BOUNDARY_MEMORY)
     queue = memory // (transfers_per_frame * size)
     if runtime.queue_size_clamps:
         queue = min(queue, _U16)

@@ -174,7 +174,7 @@ class GroupResources:
         out: dict[LayerIdentifier, tuple[int, BufferInfo]] = {}
         runtime, device = self._rules.runtime, self._rules.device
         limits = scatter_gather_limits(self._host.settings.desc_max_page)
-        legacy_page = not runtime.queue_size_clamps and self._host.settings.is_on(
+        legacy_page = runtime.legacy_boundary_page and self._host.settings.is_on(
             "HAILO_LEGACY_BOUNDARY_CHANNEL_PAGE_SIZE"
         )
         for layer, channel in zip(self.boundary, channels, strict=True):

@@ -124,6 +124,8 @@ def _contexts(where: str, theirs: list[dict[str, Any]], ours: list[ContextProgra
     for number, (their, our) in enumerate(zip(theirs, ours, strict=True)):
         if our.action_list.hex() != their["action_list"]:
             return f"{where} {number}: {_first_action(bytes.fromhex(their['action_list']), our.action_list, runtime)}"
+        if "actions" in their and [describe(item.entry) for item in our.actions(runtime)] != their["actions"]:
+            return f"{where} {number}: equal bytes, but actions are spelled differently"
         if "chunks" in their and list(our.chunks) != their["chunks"]:
             return f"{where} {number}: chunks {our.chunks} instead of {their['chunks']}"
     return None

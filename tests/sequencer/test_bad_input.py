@@ -139,12 +139,21 @@ def _connect(hef: Hef, context: int, direction: int, other: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "runtime"), [("mc2_a", "4.23"), ("mx2_a", "5.2")])
-@pytest.mark.parametrize("producer", [1, 7, 2**32 - 1])
+@pytest.mark.parametrize("producer", [1, 7, 2**16 - 1])
 def test_cyclic_and_dangling_edges(name: str, runtime: str, producer: int) -> None:
     """The consumer names itself, a context that is not there, and the largest number as its producer."""
     hef = _forged(name, runtime)
     _connect(hef, context=1, direction=0, other=producer)
     _refused(hef, HailoStatus.HAILO_NOT_FOUND)
+
+
+@pytest.mark.parametrize(("name", "runtime"), [("mc2_a", "4.23"), ("mx2_a", "5.2")])
+@pytest.mark.parametrize("producer", [2**16, 2**32 - 1])
+def test_a_context_number_that_does_not_fit(name: str, runtime: str, producer: int) -> None:
+    """The runtime keeps 16 bits of it and looks at load (parse_connected_context_info, hef.cpp)."""
+    hef = _forged(name, runtime)
+    _connect(hef, context=1, direction=0, other=producer)
+    _refused(hef, HailoStatus.HAILO_INVALID_HEF)
 
 
 def test_more_layers_than_channels() -> None:
