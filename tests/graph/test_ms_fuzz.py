@@ -22,7 +22,6 @@ from emu.graph import executor
 from emu.graph.plan import make_plan
 from emu.graph.readers import ms, ms_describe
 from emu.graph.readers.ms_file import read_graph_def
-from emu.graph.writers.ms import SubGraphBuilder, write
 from emu.schemas.generated import ms_v0_1, ms_v0_5
 from emu.schemas.generated import ms_v0_5 as b
 from tests.conftest import SHARED
@@ -158,24 +157,6 @@ def test_every_truncation_of_a_file() -> None:
 
 def bombs() -> Iterator[tuple[str, bytes]]:
     """Small files that ask for much."""
-    # a vector of tables that all are one table whose vector is long: read once, not once an entry
-    entries = 200_000
-    node = b.OpDef(attr=b.AddN(), inputIndex=(0,) * 1000, outputIndex=(1,))
-    builder = SubGraphBuilder()
-    builder.input((2,))
-    builder.tensor((2,))
-    builder.nodes.append(node)
-    data = bytearray(write(builder.graph()))
-    nodes_at = len(data)
-    raw = read_positions(data)
-    struct.pack_into("<I", data, raw["nodes"], nodes_at - raw["nodes"])
-    data += struct.pack("<I", entries)
-    # offsets in a FlatBuffer point forward: a copy of the node's table behind the vector, its vtable before it
-    table = nodes_at + 4 + 4 * entries
-    for at in range(entries):
-        data += struct.pack("<I", table - (nodes_at + 4 + 4 * at))
-    data += struct.pack("<i", table - raw["vtable"]) + bytes(data[raw["node"] + 4 : raw["node"] + raw["size"]])
-    yield "one node 200000 times", bytes(data)
     x = np.zeros((1, 1, 4, 4), np.float32)
     w = np.zeros((1, 1, 1, 1), np.float32)
     far = {"padUp": 60000, "padDown": 60000, "padLeft": 60000, "padRight": 60000, "strideH": 130000, "strideW": 130000}
@@ -206,23 +187,6 @@ def bombs() -> Iterator[tuple[str, bytes]]:
     )
     yield "topK", file_b(b.TopK(2**31 - 1), [np.zeros(4, np.float32)], [((4,), np.float32), ((4,), np.int32)])
     yield "upsample", file_b(b.Upsample("nearest", (1e30,)), [np.zeros(4, np.float32)], [((4,), np.float32)])
-
-
-def read_positions(data: bytearray) -> dict[str, int]:
-    """File offsets of the nodes field and of the first node's table, of a file with one subgraph and node."""
-
-    def table(field: int) -> int:
-        return field + int(struct.unpack_from("<I", data, field)[0])
-
-    def slot(at: int, number: int) -> int:
-        vtable = at - struct.unpack_from("<i", data, at)[0]
-        return at + int(struct.unpack_from("<H", data, vtable + 4 + 2 * number)[0])
-
-    subgraph = table(table(slot(table(0), 2)) + 4)
-    nodes = slot(subgraph, 4)
-    node = table(table(nodes) + 4)
-    vtable = node - struct.unpack_from("<i", data, node)[0]
-    return {"nodes": nodes, "node": node, "vtable": vtable, "size": struct.unpack_from("<H", data, vtable + 2)[0]}
 
 
 BOMBS = dict(bombs())
