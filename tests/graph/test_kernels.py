@@ -1,4 +1,4 @@
-"""The numeric kernels over random shapes: against float64 within ulps, against onnxruntime, plain form against fast form."""
+"""The numeric kernels over random shapes: against float64 within ulps, against onnxruntime, plain against fast form."""
 
 from __future__ import annotations
 
