@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from emu.errors import EmuError, HailoStatus
 from emu.hef import Hef, open_hef
@@ -17,6 +18,7 @@ from emu.hef.infos import HefInfos, NetworkGroupInfo, StreamInfo, VStreamInfo, h
 from emu.hef.layers import StreamDirection
 from emu.hef.text import parse_hef_text
 from tests.conftest import DATA, SHARED, needs_shared
+from tests.strategies.hefs import Drawn, hefs
 
 SYNTHETIC = json.loads((DATA / "hef_infos.json").read_text())
 
@@ -216,6 +218,24 @@ def test_getters_print_what_the_real_ones_print(version: str) -> None:
         assert _getter_lines(hef, hef_infos(hef)) == real, path.name
         compared += 1
     assert compared > 200
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(hefs())
+def test_every_stream_is_covered_by_vstreams_and_the_order_is_kept(drawn: Drawn) -> None:
+    for group in hef_infos(open_hef(drawn.data(), runtime=drawn.runtime)).network_groups:
+        names = [stream.name for stream in group.streams]
+        assert len(set(names)) == len(names)
+        assert {name for vstream in group.vstreams for name in vstream.streams} == set(names)
+        if len(group.output_vstreams) > 1:
+            places = [group.sorted_output_names.index(vstream.name) for vstream in group.output_vstreams]
+            assert places == sorted(places)
+        for stream in group.streams:
+            assert stream.nms_info is not None or stream.hw_frame_size % 8 == 0
+            vstreams = group.vstreams_of_stream(stream.name)
+            assert all(stream.name in vstream.streams for vstream in group.vstreams if vstream.name in vstreams)
+        for vstream in group.vstreams:
+            assert (vstream.shape is None) != (vstream.nms_shape is None) and vstream.frame_size > 0
 
 
 @pytest.mark.parametrize(("name", "network"), [("g", ""), ("g/g", ""), ("", ""), ("g/netA", "g/netA")])

@@ -8,6 +8,7 @@ allow_input_dataflow in every dynamic context, waits for streams and LCUs that e
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
@@ -24,10 +25,18 @@ from emu.hef.enums import (
     NmsBurstType,
     WriteDataType,
 )
-from emu.hef.formats import Shape
+from emu.hef.formats import COMPILER_FORMAT_NMS, Shape
 from emu.hef.writer import HefContents, write_hef
+from tests.strategies.post_process import DETECTOR, post_processed
 
 H2D, D2H = EdgeLayerDirection.HOST_TO_DEVICE, EdgeLayerDirection.DEVICE_TO_HOST
+# the bursts that can be configured (capture-findings.md 8)
+BURST_TYPES = {
+    HwArch.HAILO8P: NmsBurstType.H8_PER_CLASS,
+    HwArch.HAILO8R: NmsBurstType.H8_PER_CLASS,
+    HwArch.HAILO8L: NmsBurstType.H8_PER_CLASS,
+    HwArch.HAILO1XH: NmsBurstType.H15_PER_CLASS,
+}
 MAX_STREAM_INDEX = 15  # enough for every device, and below each null stream (hef-compile.md 4.5)
 
 
@@ -39,9 +48,10 @@ class Drawn:
     version: int
     runtime: str
     proto_hash: bool
+    resources: dict[str, bytes]
 
     def data(self) -> bytes:
-        return write_hef(self.contents, self.version, proto_hash=self.proto_hash)
+        return write_hef(self.contents, self.version, proto_hash=self.proto_hash, resources=self.resources)
 
 
 # --- edges ----------------------------------------------------------------------------------------------------------
@@ -77,6 +87,22 @@ def quantisation(draw: st.DrawFn) -> model.EdgeLayerNumericInfo:
     return builder.numeric_info(draw(value), draw(value), draw(value), draw(value))
 
 
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a whole file has or has not.
+
+    `asap`: KO_RUN_ASAP, the preliminary context starts the dataflow of context 0. `gaps`: contexts may leave out config
+    channels. `per_feature`: OUTPUT_SCALE_PER_FEATURE. `bursts`: NMS_OUTPUT_BURST.
+    """
+
+    arch: HwArch
+    asap: bool
+    gaps: bool
+    per_feature: bool
+    bursts: bool
+    net_flow: bool
+
+
 @dataclass(slots=True)
 class _Context:
     """A context while it is being drawn: its layers and the stream indices it has left."""
@@ -92,7 +118,9 @@ class _Context:
 
 
 @st.composite
-def boundary(draw: st.DrawFn, context: _Context, direction: EdgeLayerDirection, name: str, networks: int) -> None:
+def boundary(
+    draw: st.DrawFn, context: _Context, direction: EdgeLayerDirection, name: str, networks: int, traits: Traits
+) -> None:
     """Append a boundary layer, now and then a mux, a planes input or an on-chip NMS output."""
     network_index = draw(st.integers(0, networks - 1)) if networks > 1 else 0
     stream = context.take()
@@ -111,6 +139,8 @@ def boundary(draw: st.DrawFn, context: _Context, direction: EdgeLayerDirection, 
             max_output_size=draw(st.integers(1, 20)),
             sys_index=stream,
             input_division_factor=draw(st.integers(0, 2)),
+            burst_type=BURST_TYPES[traits.arch] if traits.bursts else NmsBurstType.NO_BURST,
+            burst_size=draw(st.integers(1, 64)),
         )
     elif kind == "special" and direction is D2H:
         row = builder.layer_info(f"{name}/part0", draw(bases(stream, row_bytes=64)))
@@ -132,6 +162,17 @@ def boundary(draw: st.DrawFn, context: _Context, direction: EdgeLayerDirection, 
     if direction is H2D:
         context.inputs.append((stream, EdgeConnectionType.BOUNDARY))
     else:
+        context.outputs.append(stream)
+
+
+@st.composite
+def detector(draw: st.DrawFn, context: _Context, name: str) -> None:
+    """Append the two or three outputs of equal geometry that one decoder of an NMS op reads, or none."""
+    shape = Shape(draw(st.integers(1, 5)), 8 * draw(st.integers(1, 2)), 16)
+    for part in range(draw(st.sampled_from([0, 2, 3]))):
+        stream = context.take()
+        edge = builder.layer_info(f"{name}{DETECTOR}{part}", builder.layer_base(shape, sys_index=stream))
+        context.layers.append(builder.edge_layer(edge, D2H, context_index=context.index))
         context.outputs.append(stream)
 
 
@@ -308,17 +349,11 @@ def preliminary_operations(
 def core_ops(
     draw: st.DrawFn,
     name: str,
-    *,
-    asap: bool,
+    traits: Traits,
     networks: tuple[str, ...],
     max_contexts: int = 3,
-    gaps: bool = True,
 ) -> model.CoreOp:
-    """A core op of 1 to `max_contexts` contexts, the first with a boundary input, the last with a boundary output.
-
-    `asap`: KO_RUN_ASAP, the preliminary context starts the dataflow of context 0. `gaps`: contexts may leave out
-    config channels.
-    """
+    """A core op of 1 to `max_contexts` contexts, the first with a boundary input, the last with a boundary output."""
     channels = draw(st.integers(1, 3))
     count = draw(st.integers(1, max_contexts))
     contexts = [_Context(index, draw(st.permutations(range(MAX_STREAM_INDEX))), [], [], []) for index in range(count)]
@@ -327,7 +362,7 @@ def core_ops(
     def add(context: _Context, direction: EdgeLayerDirection) -> None:
         layer_name = f"{name}/{direction.name[0].lower()}{context.index}_{len(names)}"
         names.append(layer_name)
-        draw(boundary(context, direction, layer_name, len(networks)))
+        draw(boundary(context, direction, layer_name, len(networks), traits))
 
     for context in contexts:
         if context.index == 0 or draw(st.booleans()):
@@ -341,15 +376,16 @@ def core_ops(
     for context in contexts:
         if draw(st.sampled_from([False, False, True])):
             draw(ddr_pair(context, f"{name}/ddr{context.index}"))
-    outputs = [
-        leaf
-        for context in contexts
-        for layer in context.layers
-        if layer.direction is D2H and layer.context_switch_info.edge_connection_type is EdgeConnectionType.BOUNDARY
-        for leaf in _leaves(layer.edge)
-    ]
+    if traits.net_flow:
+        draw(detector(contexts[-1], name))
+    if traits.per_feature:
+        for context in contexts:
+            context.layers[:] = [scaled_per_feature(layer) for layer in context.layers]
+    if traits.net_flow:
+        give_pads(contexts)
+    outputs = [leaf for layer in boundary_outputs(contexts) for leaf in _leaves(layer.edge)]
     sorted_outputs = draw(st.permutations(outputs))
-    number = (lambda operations: operations) if gaps else without_gaps
+    number = (lambda operations: operations) if traits.gaps else without_gaps
     return builder.core_op(
         name,
         [
@@ -360,12 +396,49 @@ def core_ops(
             )
             for context in contexts
         ],
-        preliminary=number(draw(preliminary_operations(channels, len(networks), contexts[0] if asap else None))),
+        preliminary=number(draw(preliminary_operations(channels, len(networks), contexts[0] if traits.asap else None))),
         sorted_outputs=sorted_outputs,
         networks=networks,
         config_channels=channels,
         bottleneck_fps=draw(st.floats(0, 1e4)),
     )
+
+
+def boundary_outputs(contexts: Iterable[_Context]) -> list[model.EdgeLayer]:
+    return [
+        layer
+        for context in contexts
+        for layer in context.layers
+        if layer.direction is D2H and layer.context_switch_info.edge_connection_type is EdgeConnectionType.BOUNDARY
+    ]
+
+
+def give_pads(contexts: list[_Context]) -> None:
+    """Number the boundary outputs as output pads of the core op."""
+    pads = itertools.count(1)
+    for context in contexts:
+        outputs = {id(layer) for layer in boundary_outputs([context])}
+        context.layers[:] = [
+            replace(layer, pad_index=next(pads)) if id(layer) in outputs else layer for layer in context.layers
+        ]
+
+
+def scaled_per_feature(layer: model.EdgeLayer) -> model.EdgeLayer:
+    """The layer with a zp and a scale for every feature; an input has the same ones for all."""
+
+    def scaled(edge: model.Edge | None) -> model.Edge | None:
+        if isinstance(edge, model.EdgeLayerMux):
+            return replace(edge, predecessors=tuple(map(scaled, edge.predecessors)))
+        if isinstance(edge, model.EdgeLayerPlanes):
+            return replace(edge, planes=tuple(map(scaled, edge.planes)))
+        assert edge is not None
+        base, numeric = edge.edge_layer_base, edge.numeric_info
+        count = 2 if base.format == COMPILER_FORMAT_NMS else base.features
+        step = 0.5 if layer.direction is D2H else 0.0
+        scales = tuple(numeric.qp_scale + step * index for index in range(count))
+        return replace(edge, numeric_info=replace(numeric, qp_zps=(numeric.qp_zp,) * count, qp_scales=scales))
+
+    return replace(layer, edge=scaled(layer.edge))
 
 
 def _leaves(edge: model.Edge | None) -> list[str]:
@@ -383,40 +456,34 @@ def hefs(draw: st.DrawFn, runtimes: tuple[str, ...] = ("4.23", "5.2")) -> Drawn:
         HwArch.HAILO1XH if runtime == "5.2" else draw(st.sampled_from([HwArch.HAILO8P, HwArch.HAILO8R, HwArch.HAILO8L]))
     )
     version = draw(st.integers(0, 3))
-    asap = draw(st.booleans())
-    multi_network = draw(st.booleans())
-    net_flow = draw(st.booleans())
-    optional = [ExtensionType.HW_PADDING] * draw(st.booleans())
+    flag = st.booleans()
+    traits = Traits(arch, draw(flag), runtime == "5.2", draw(flag), draw(flag), draw(flag))
+    optional = [ExtensionType.HW_PADDING] * draw(flag)
     networks: tuple[str, ...] = ()
-    if multi_network:
+    if draw(flag):
         optional.append(ExtensionType.MULTI_NETWORK_VARIABLE_BATCH_SIZE)
         networks = draw(st.sampled_from([("a",), ("b", "a")]))
     groups = []
     for name in draw(st.lists(st.sampled_from(["net", "other"]), min_size=1, max_size=2, unique=True)):
         group_networks = networks or (name,)
-        core = draw(core_ops(name, asap=asap, networks=group_networks, gaps=runtime == "5.2"))
+        core = draw(core_ops(name, traits, group_networks))
         if arch is HwArch.HAILO8L:
             # an empty shell around the alternatives, all with the same names (hef-container.md 5.2)
             layouts = [(bitmap, core) for bitmap in draw(st.permutations([51, 204]))]
             core = builder.core_op(name, [], networks=group_networks, layouts=layouts)
-        if net_flow:
-            first = core.partial_core_ops[0].core_op if core.partial_core_ops else core
-            groups.append(builder.net_flow_group(core, sorted_outputs=first.sorted_outputs_order))
+        if traits.net_flow:
+            groups.append(draw(post_processed(core)))
         else:
             groups.append(builder.network_group(core))
     extensions = [
         ExtensionType.PADDED_DDR_BUFFERS,
         ExtensionType.IS_MULTI_CONTEXTS,
-        *[ExtensionType.KO_RUN_ASAP] * asap,
-        *[ExtensionType.HAILO_NET_FLOW] * net_flow,
+        *[ExtensionType.KO_RUN_ASAP] * traits.asap,
+        *[ExtensionType.HAILO_NET_FLOW] * traits.net_flow,
+        *[ExtensionType.OUTPUT_SCALE_PER_FEATURE] * traits.per_feature,
+        *[ExtensionType.NMS_OUTPUT_BURST] * traits.bursts,
     ]
     contents = builder.hef_contents(arch, groups, extensions=extensions, optional_extensions=optional)
-    proto_hash = version == 3 and draw(st.booleans())
-    return Drawn(contents, version, runtime, proto_hash)
-
-
-# what NMS bursts each family knows (hef-container.md 7), for tests that draw extension 19 themselves
-BURST_TYPES = {
-    HwArch.HAILO8P: (NmsBurstType.H8_PER_CLASS,),
-    HwArch.HAILO1XH: (NmsBurstType.H15_PER_CLASS, NmsBurstType.H15_PER_FRAME),
-}
+    proto_hash = version == 3 and draw(flag)
+    resources = draw(st.dictionaries(st.sampled_from(["a", "b"]), st.binary(max_size=40))) if version == 3 else {}
+    return Drawn(contents, version, runtime, proto_hash, resources)
