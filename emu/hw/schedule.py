@@ -25,6 +25,7 @@ from emu.hw.timing import (
 from emu.sequencer.actions import Action, ActionType
 from emu.sequencer.program import ContextType, NetworkGroupProgram, Program
 
+REQUEST_BYTES = 20  # of a control message without parameters (firmware-actions.md 5)
 _A = ActionType
 _FETCHES = frozenset({_A.FETCH_CFG_CHANNEL_DESCRIPTORS, _A.FETCH_CCW_BURSTS})
 _CONFIG_WAITS = frozenset({_A.MODULE_CONFIG_DONE_INTERRUPT, _A.DEACTIVATE_CFG_CHANNEL})
@@ -83,6 +84,8 @@ def schedule(
                 flow_start = max(granted, bus.idle_at)
                 flow_end = max(now, flow_start + flow.output_done_ns(batch - 1))
             now = max(now, flow_end)
+        elif kind is _A.WAIT_FOR_CACHE_UPDATED:
+            now += profile.control_cost("SIGNAL_CACHE_UPDATED", REQUEST_BYTES)
         elif kind is _A.SLEEP:
             now += action.value("sleep_time") * 1000.0
         elif grants_input(kind):

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Literal
 
 from emu.hw.profiles import Profile
@@ -83,8 +84,8 @@ class Flow:
 
     @property
     def frames_inside(self) -> int:
-        """How many frames the core holds in steady state, taken in and not yet put out."""
-        return int((self.latency_ns - self.input_ns) / self.interval_ns) if self.interval_ns else 0
+        """How many frames are between the start of their input and their outputs in steady state."""
+        return ceil(self.latency_ns / self.interval_ns) if self.interval_ns else 0
 
     def output_done_ns(self, frame: int) -> float:
         """All outputs of frame `frame` (from 0) are in host memory: the D2H interrupts."""
