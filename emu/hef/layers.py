@@ -17,6 +17,7 @@ from emu.hef.enums import EdgeConnectionType, EdgeLayerDirection, EdgeLayerType,
 from emu.hef.features import SupportedFeatures
 from emu.hef.formats import (
     INVALID_QUANT_INFO,
+    MAX_LAYER_NAME,
     UINT32_MAX,
     Format,
     FormatFlags,
@@ -34,7 +35,6 @@ from emu.hef.formats import (
 from emu.hef.nms import HAILO15_NMS_ARCHS, nms_layer_shape, parse_nms_info
 from emu.hef.runtime import HAILO8_FAMILY, V5_0, V5_1, Runtime
 
-MAX_LAYER_NAME = 127  # bytes without the closing NUL (hef-container.md 6.4)
 MAX_NETWORK_GROUP_NAME = 127
 MAX_NETWORK_NAME = 256
 MAX_MUX_PREDECESSORS = 32
@@ -198,14 +198,14 @@ def _edge_layer(
             f"{', '.join(f'{kind.value} {kind.name}' for kind in EdgeConnectionType)}",
             context=context_index,
         )
-    network_index = layer.network_index if features.multi_network_support else 0
+    network_index = layer.network_index & _UINT8_MAX if features.multi_network_support else 0
     if network_index >= len(names):
         raise HailoError(
             HailoStatus.HAILO_INVALID_ARGUMENT,
             f"network_index {network_index}, but the network group has {len(names)} networks",
             context=context_index,
         )
-    direction = StreamDirection.H2D if layer.direction == EdgeLayerDirection.HOST_TO_DEVICE else StreamDirection.D2H
+    direction = StreamDirection.D2H if layer.direction == EdgeLayerDirection.DEVICE_TO_HOST else StreamDirection.H2D
     is_boundary = switch.edge_connection_type is EdgeConnectionType.BOUNDARY
     owner = _Owner(
         arch,
@@ -245,25 +245,51 @@ def _edge_layer(
 
 
 def _internal_layer(edge: model.EdgeLayerInfo, switch: model.ContextSwitchInformation, owner: _Owner) -> LayerInfo:
-    connected = switch.connected_contexts
+    """A layer that never reaches the host: neither its name's length nor its quantisation is looked at."""
     invalid = HailoStatus.HAILO_INVALID_HEF
-    if owner.type is EdgeConnectionType.INTERMEDIATE and not connected:
-        raise owner.refuse(invalid, "an inter-context layer names no connected context", edge.name)
-    if owner.type is EdgeConnectionType.DDR:
-        if len(connected) != 1:
-            raise owner.refuse(invalid, f"a DDR layer has 1 connected context, this one {len(connected)}", edge.name)
-        if connected[0].index != owner.context_index:
-            raise owner.refuse(
-                invalid,
-                f"a DDR layer is connected within its context {owner.context_index}, "
-                f"this one to context {connected[0].index}",
-                edge.name,
-            )
-        _fits(switch.buffers, _UINT16_MAX, "buffers", edge.name, owner)
-    if owner.type is EdgeConnectionType.CACHE and switch.cache_id < 0:
-        raise owner.refuse(invalid, f"cache_id {switch.cache_id} is negative", edge.name)
-    info = _info(edge, owner, in_mux=False)
-    return replace(info, connected_contexts=connected, buffers=switch.buffers, cache_id=switch.cache_id)
+    info = _base(edge.edge_layer_base, edge.name, edge.original_names, False, owner, in_mux=False)
+    if owner.type is EdgeConnectionType.CACHE:
+        if switch.cache_id < 0:
+            raise owner.refuse(invalid, f"cache_id {switch.cache_id} is negative", edge.name)
+    else:
+        connected = _connected(switch, owner, edge.name)
+        if owner.type is EdgeConnectionType.DDR:
+            if connected.index != owner.context_index:
+                raise owner.refuse(
+                    invalid,
+                    f"a DDR layer is connected within its context {owner.context_index}, "
+                    f"this one to context {connected.index}",
+                    edge.name,
+                )
+            _fits(switch.buffers, _UINT16_MAX, "buffers", edge.name, owner)
+    numeric = edge.numeric_info
+    scalar = QuantInfo(numeric.qp_zp, numeric.qp_scale, numeric.limvals_min, numeric.limvals_max)
+    return replace(
+        info,
+        quant_info=scalar,
+        quant_infos=(scalar,),
+        connected_contexts=switch.connected_contexts,
+        buffers=switch.buffers,
+        cache_id=switch.cache_id,
+    )
+
+
+def _connected(switch: model.ContextSwitchInformation, owner: _Owner, name: str) -> model.ConnectedContextInfo:
+    """The other end: the first of at least one (inter-context), the only one (DDR)."""
+    connected = switch.connected_contexts
+    if not connected or (owner.type is EdgeConnectionType.DDR and len(connected) != 1):
+        wanted = "exactly" if owner.type is EdgeConnectionType.DDR else "at least"
+        raise owner.refuse(
+            HailoStatus.HAILO_INVALID_HEF,
+            f"an edge layer of connection type {owner.type.name} has {wanted} 1 connected context, "
+            f"this one {len(connected)}",
+            name,
+        )
+    first = connected[0]
+    _fits(first.sys_index, _UINT8_MAX, "sys_index of the connected context", name, owner)
+    _fits(first.engine_id, _UINT8_MAX, "engine_id of the connected context", name, owner)
+    _fits(first.index, _UINT16_MAX, "index of the connected context", name, owner)
+    return first
 
 
 def _fits(value: int, maximum: int, what: str, name: str, owner: _Owner) -> int:
@@ -281,18 +307,19 @@ def _base(
     in_mux: bool,
 ) -> LayerInfo:
     """What INFO and MUX layers share; the quantisation is still empty."""
-    order = device_format_order(base.format)
-    if base.host_argmax:
-        raise owner.refuse(
-            HailoStatus.HAILO_HEF_NOT_SUPPORTED, "argmax on the host (host_argmax) needs a newer compile", name
-        )
-    format_type = device_format_type(base.data_bytes)
-    if len(name.encode()) > MAX_LAYER_NAME:
+    is_boundary = owner.type is EdgeConnectionType.BOUNDARY
+    if is_boundary and len(name.encode()) > MAX_LAYER_NAME:
         raise owner.refuse(
             HailoStatus.HAILO_INTERNAL_FAILURE,
             f"a layer name of {len(name.encode())} bytes, {MAX_LAYER_NAME} are possible",
             name,
         )
+    order = device_format_order(base.format)
+    if is_boundary and base.host_argmax:
+        raise owner.refuse(
+            HailoStatus.HAILO_HEF_NOT_SUPPORTED, "argmax on the host (host_argmax) needs a newer compile", name
+        )
+    format_type = device_format_type(base.data_bytes)
     _fits(base.sys_index, _UINT8_MAX, "sys_index", name, owner)
     _fits(base.engine_id, _UINT8_MAX, "engine_id", name, owner)
     _fits(base.core_bytes_per_buffer, _UINT16_MAX, "core_bytes_per_buffer", name, owner)
@@ -361,7 +388,8 @@ def _info(edge: model.EdgeLayerInfo, owner: _Owner, in_mux: bool) -> LayerInfo:
         info = replace(info, nms_info=nms_info, shape=shape, hw_shape=shape)
     quant_info, quant_infos = _quantisation(numeric, scalar, info, owner)
     info = replace(info, quant_info=quant_info, quant_infos=quant_infos)
-    if nms_info is not None and nms_info.is_defused:
+    fused = owner.core_op.fused_layers_metadata.network_has_fused_layers
+    if fused and nms_info is not None and nms_info.is_defused:
         info = replace(info, fused_nms_layer=_fused_layer(nms_info, info, owner))
     return info
 
@@ -374,20 +402,20 @@ def _quantisation(
         return scalar, (scalar,)
     count = 2 if info.nms_info is not None else info.shape.features
     is_input = owner.direction is StreamDirection.H2D
+    if owner.runtime >= V5_1 and not (numeric.qp_zps or numeric.qp_scales):
+        return scalar if is_input else INVALID_QUANT_INFO, (scalar,)
     zps, scales = numeric.qp_zps, numeric.qp_scales
-    empty = not zps or not scales
-    if empty and owner.runtime >= V5_1:
-        vector: tuple[QuantInfo, ...] = (scalar,)
-    elif (len(zps), len(scales)) == (count, count) or (is_input and min(len(zps), len(scales)) >= count):
-        vector = tuple(
-            QuantInfo(binary32(zps[i]), binary32(scales[i]), scalar.limvals_min, scalar.limvals_max)
-            for i in range(count)
-        )
-    else:
+    # from 5.1 on an empty list stands for the scalar, zero points and scales each by itself (hef.cpp)
+    given = [values for values in (zps, scales) if values or owner.runtime < V5_1]
+    if any(len(values) < count or (len(values) != count and not is_input) for values in given):
         message = f"OUTPUT_SCALE_PER_FEATURE: {len(zps)} qp_zps and {len(scales)} qp_scales for {count} features"
-        if is_input and owner.runtime < V5_1:
-            message += "; the real runtime reads past the list's end"
+        if is_input:
+            message += " (the real runtime reads past the list's end)"
         raise owner.refuse(HailoStatus.HAILO_INVALID_HEF, message, info.name)
+    zps, scales = zps or (scalar.zp,) * count, scales or (scalar.scale,) * count
+    vector = tuple(
+        QuantInfo(binary32(zps[i]), binary32(scales[i]), scalar.limvals_min, scalar.limvals_max) for i in range(count)
+    )
     if is_input:
         if any(element != vector[0] for element in vector):
             raise owner.refuse(
@@ -431,8 +459,15 @@ def _mux(edge: model.EdgeLayerMux, owner: _Owner) -> LayerInfo:
             f"a mux of {data.number_of_predecessors} predecessors, {MAX_MUX_PREDECESSORS} are possible",
             edge.name,
         )
+    if data.number_of_predecessors > len(edge.predecessors):
+        raise owner.refuse(
+            HailoStatus.HAILO_INVALID_HEF,
+            f"a mux of {data.number_of_predecessors} predecessors that lists {len(edge.predecessors)} (the real "
+            f"runtime crashes on it)",
+            edge.name,
+        )
     predecessors = []
-    for predecessor in edge.predecessors:
+    for predecessor in edge.predecessors[: data.number_of_predecessors]:
         if isinstance(predecessor, model.EdgeLayerInfo):
             predecessors.append(_info(predecessor, owner, in_mux=True))
         elif isinstance(predecessor, model.EdgeLayerMux):

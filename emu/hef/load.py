@@ -19,6 +19,7 @@ from emu.hef.features import first_supported, unsupported_extensions
 from emu.hef.hef import Hef
 from emu.hef.layers import LayerInfo, StreamDirection, check_context, check_unique_names, context_layers
 from emu.hef.model import Context, CoreOp, Extension, NetworkGroup
+from emu.hef.op_checks import check_op
 from emu.hef.ops import group_ops
 from emu.hef.runtime import RUNTIMES, V4_18, V4_21, V5_0, V5_1, Runtime
 
@@ -297,7 +298,8 @@ def _check_group(hef: Hef, group: NetworkGroup) -> None:
     for layout, core_op in found:
         layers = _check_core_op(hef, group, core_op, layout)
         if hef.features.hailo_net_flow:
-            group_ops(group, [layer for layer in layers if _is_output(layer)], hef.version)
+            for op in group_ops(group, [layer for layer in layers if _is_output(layer)], hef.version):
+                check_op(op)
 
 
 def _is_output(layer: LayerInfo) -> bool:

@@ -8,7 +8,7 @@ from emu.errors import HailoError, HailoStatus
 from emu.hef import model
 from emu.hef.enums import HwArch
 from emu.hef.enums import NmsBurstType as ProtoNmsBurstType
-from emu.hef.formats import BBOX_PARAMS, UINT32_MAX, NmsBurstType, NmsDefuseInfo, NmsInfo, Shape
+from emu.hef.formats import BBOX_PARAMS, MAX_LAYER_NAME, UINT32_MAX, NmsBurstType, NmsDefuseInfo, NmsInfo, Shape
 
 MAX_NMS_BURST_BYTES = 65536
 MAX_DEFUSED_LAYERS = 9
@@ -33,11 +33,15 @@ def parse_nms_info(info: model.NmsInfo, arch: HwArch | int, nms_burst_mode: bool
     if arch not in HAILO8_NMS_ARCHS and arch not in HAILO15_NMS_ARCHS:
         raise HailoError(HailoStatus.HAILO_INTERNAL_FAILURE, f"hw_arch {int(arch)} has no NMS on the chip", **where)
     burst_type, burst_size = _burst(info, arch in HAILO8_NMS_ARCHS, nms_burst_mode, where)
+    group = info.defuse_info.class_group_index & UINT32_MAX
+    if group >= MAX_DEFUSED_LAYERS:
+        raise _invalid(f"class_group_index {group}, {MAX_DEFUSED_LAYERS} parts are possible", where)
+    if len(info.defuse_info.original_name.encode()) > MAX_LAYER_NAME:
+        raise HailoError(
+            HailoStatus.HAILO_INTERNAL_FAILURE, "the original_name of its fused layer is too long", **where
+        )
     defuse_info = NmsDefuseInfo(0, "")
     if info.is_defused:
-        group = info.defuse_info.class_group_index
-        if group >= MAX_DEFUSED_LAYERS:
-            raise _invalid(f"class_group_index {group}, {MAX_DEFUSED_LAYERS} parts are possible", where)
         defuse_info = NmsDefuseInfo(group, info.defuse_info.original_name)
     # 64 bits in the file, 32 in the runtime
     classes, boxes = info.number_of_classes & UINT32_MAX, info.max_output_size & UINT32_MAX

@@ -93,7 +93,9 @@ def group_ops(group: model.NetworkGroup, outputs: Iterable[LayerInfo], runtime: 
     infos = []
     for op in group.ops:
         if isinstance(op.op, model.NmsOp):
-            infos.append(_nms_op(op, op.op, _connect(op, sources, by_pad, "NMS"), runtime))
+            connected = _connect(op, sources, by_pad, "NMS")
+            _check_decoders(op, op.op.nms_op, by_pad, connected)
+            infos.append(_nms_op(op, op.op, connected, runtime))
         elif isinstance(op.op, model.LogitsOp):
             infos.append(_logits_op(op, op.op, sources, by_pad))
         elif op.op is None:
@@ -138,7 +140,6 @@ def _by_name(layers: Mapping[int, LayerInfo]) -> dict[str, LayerInfo]:
 def _nms_op(op: model.Op, nms: model.NmsOp, connected: dict[int, LayerInfo], runtime: Runtime) -> OpInfo:
     kind = _nms_kind(op, nms)
     inputs = _by_name(connected)
-    _check_decoders(op, nms.nms_op, connected, inputs)
     classes = nms.classes
     reported = classes - 1 if nms.background_removal else classes
     nms_shape: NmsShape | None = NmsShape(
@@ -147,7 +148,7 @@ def _nms_op(op: model.Op, nms: model.NmsOp, connected: dict[int, LayerInfo], run
     shape: Shape | None = None
     output = Format(FormatType.FLOAT32, FormatOrder.HAILO_NMS_BY_CLASS)
     if kind in BBOX_ONLY_KINDS:
-        nms_shape, shape = None, _bbox_only_shape(nms, connected)
+        nms_shape, shape = None, _bbox_only_shape(op, nms, connected)
         output = Format(FormatType.FLOAT32, FormatOrder.NHWC)
     elif isinstance(nms.nms_op, model.YoloSegNmsOp):
         # netflow-nms.md 9.3: room for the masks, and a type that says less than the layout
@@ -199,39 +200,45 @@ def _nms_kind(op: model.Op, nms: model.NmsOp) -> OpKind:
 def _check_decoders(
     op: model.Op,
     nms: model.AnyNmsOp | None,
-    connected: Mapping[int, LayerInfo],
-    inputs: Mapping[str, LayerInfo],
+    outputs: Mapping[int, LayerInfo],
+    inputs: Mapping[int, LayerInfo],
 ) -> None:
-    """What the runtime checks at load, and that every decoder's pad exists (there it reads past a map)."""
+    """What the runtime checks while it reads the decoders: every pad must be an output of the core op (it would throw
+    from a map); whether it is an input of the op, `emu.hef.op_checks` says."""
     if isinstance(nms, model.YoloNmsOp | model.YoloSegNmsOp):
         for decoder in nms.bbox_decoders:
             if len(decoder.h) != len(decoder.w):
                 raise _invalid(f"a decoder with {len(decoder.h)} anchor heights and {len(decoder.w)} anchor widths", op)
-            _check_pad(op, decoder.pad_index, connected)
+            _check_pad(op, decoder.pad_index, outputs)
     elif isinstance(nms, model.Yolov8NmsOp | model.SSDNmsOp | model.YoloxNmsOp):
         for pair in nms.bbox_decoders:
-            _check_pad(op, pair.reg_pad_index, connected)
-            _check_pad(op, pair.cls_pad_index, connected)
+            _check_pad(op, pair.reg_pad_index, outputs)
+            _check_pad(op, pair.cls_pad_index, outputs)
             if isinstance(pair, model.YoloxBboxDecoder):
-                _check_pad(op, pair.obj_pad_index, connected)
+                _check_pad(op, pair.obj_pad_index, outputs)
             elif isinstance(pair, model.SSDBboxDecoder) and len(pair.h) != len(pair.w):
                 raise _invalid(f"a decoder with {len(pair.h)} anchor heights and {len(pair.w)} anchor widths", op)
-    if isinstance(nms, model.YoloSegNmsOp) and nms.proto_info.proto_layer not in inputs:
+    names = {layer.name for layer in inputs.values()}
+    if isinstance(nms, model.YoloSegNmsOp) and nms.proto_info.proto_layer not in names:
         raise _invalid(f"proto_layer {nms.proto_info.proto_layer!r} is not an input of the op", op)
 
 
-def _check_pad(op: model.Op, pad: int, connected: Mapping[int, LayerInfo]) -> None:
-    if pad not in connected:
-        raise _invalid(f"a decoder reads pad {pad}, the op is connected to pads {sorted(connected)}", op)
+def _check_pad(op: model.Op, pad: int, outputs: Mapping[int, LayerInfo]) -> None:
+    if pad not in outputs:
+        raise _invalid(f"a decoder reads pad {pad}, the core op's outputs are pads {sorted(outputs)}", op)
 
 
-def _bbox_only_shape(nms: model.NmsOp, connected: Mapping[int, LayerInfo]) -> Shape:
+def _bbox_only_shape(op: model.Op, nms: model.NmsOp, connected: Mapping[int, LayerInfo]) -> Shape:
     """{1, proposals, values per proposal} (netflow-nms.md 4 and 7)."""
     if isinstance(nms.nms_op, model.YoloNmsOp):
-        proposals = 0
+        anchors: dict[int, int] = {}
         for decoder in nms.nms_op.bbox_decoders:
-            shape = connected[decoder.pad_index].shape
-            proposals += shape.height * shape.width * len(decoder.w)
+            anchors.setdefault(decoder.pad_index, len(decoder.w))
+        proposals = 0
+        for pad, layer in connected.items():
+            if pad not in anchors:
+                raise _invalid(f"no decoder reads its input pad {pad} (the real runtime crashes on it)", op)
+            proposals += layer.shape.height * layer.shape.width * anchors[pad]
         return Shape(1, proposals, 5 + nms.classes)
     cells = sum(layer.shape.height * layer.shape.width for layer in connected.values())
     return Shape(1, cells // 2, 4 + nms.classes)  # half of the cells: every decoder has a reg and a cls layer
@@ -244,6 +251,8 @@ def _logits_op(
         raise _refuse(HailoStatus.HAILO_INTERNAL_FAILURE, f"logits_type {int(logits.logits_type)} is unknown", op)
     if len(op.input_pads) != 1:
         raise _invalid(f"a logits op has 1 input, this one {len(op.input_pads)}", op)
+    if len(op.output_pads) != 1:
+        raise _invalid(f"a logits op has 1 output, this one {len(op.output_pads)}", op)
     connected = _connect(op, sources, by_pad, "logits")
     (layer,) = connected.values()
     name = _output_name(op)
