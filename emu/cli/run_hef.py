@@ -190,7 +190,7 @@ def _writable(argument: str) -> Path:
 
 
 def _keep(program: Program, result: RunResult, bridges: list[FrameBridge], options: RunOptions) -> list[str]:
-    """Write `--output-dir` and `--outputs`; returns the names of what was kept."""
+    """Write `--output-dir` and `--outputs`; returns a line about what was kept, for each output."""
     if not (options.output_dir or options.outputs):
         return []
     import numpy as np
@@ -198,6 +198,12 @@ def _keep(program: Program, result: RunResult, bridges: list[FrameBridge], optio
     from emu.arrays import save_to_archive, save_to_directory
 
     arrays: dict[str, Any] = {}
+    made_up = {
+        vstream.name
+        for bridge in bridges
+        for vstream in bridge.group.output_vstreams
+        if bridge.is_synthetic(vstream.name)
+    }
     for bridge, group in zip(bridges, result.groups, strict=True):
         outputs = [stream for stream in group.streams if stream.direction is Direction.D2H]
         frames = min((len(stream.contents) for stream in outputs), default=0)
@@ -207,11 +213,16 @@ def _keep(program: Program, result: RunResult, bridges: list[FrameBridge], optio
             for name, array in bridge.outputs(wire, frame).items():
                 per_name.setdefault(name, []).append(array)
         arrays.update({name: np.stack(list_of) for name, list_of in per_name.items()})
+        for note in bridge.notes:
+            sys.stderr.write(f"emu: warning: {note}\n")
     if options.output_dir:
         save_to_directory(Path(options.output_dir), arrays)
     if options.outputs:
         save_to_archive(output_path(options.outputs), arrays)
-    return list(arrays)
+    return [
+        f"kept {name}: {array.dtype} {array.shape}" + (f", {SYNTHETIC}" if name in made_up else "")
+        for name, array in arrays.items()
+    ]
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------
@@ -320,8 +331,7 @@ def _text(
     )
     for group in result.groups:
         yield from _group_text(group, request, sources, supplied)
-    if kept:
-        yield f"kept {', '.join(kept)}: what the device gave is {SYNTHETIC}\n"
+    yield from (f"{line}\n" for line in kept)
     yield f"{result.events:,} discrete events\n"
 
 

@@ -21,7 +21,7 @@ from emu.arrays import ArrayFile, open_array, open_arrays
 from emu.dataflow.formats import Buffer, Bytes
 from emu.dataflow.nms_wire import frame_from_noise
 from emu.dataflow.vstreams import InputVStream, OutputVStream
-from emu.errors import HailoStatus, UsageError
+from emu.errors import HailoError, HailoStatus, UsageError
 from emu.hef.formats import Format, FormatOrder, FormatType
 from emu.hef.infos import NetworkGroupInfo, StreamInfo
 
@@ -173,7 +173,7 @@ class FrameBridge:
             if isinstance(one, InputFile):
                 converted = one.vstream(one.frames[frame % len(one.frames)])
             else:
-                converted = one(self._random_frame(one, frame))
+                converted = self._random_streams(one, frame)
             streams.update((name, data.tobytes()) for name, data in converted.items())
         return streams
 
@@ -212,10 +212,17 @@ class FrameBridge:
         info = next(info for info in self.group.output_vstreams if info.name == vstream)
         return any(stream not in self._supplied for stream in info.streams)
 
-    def _random_frame(self, vstream: InputVStream, frame: int) -> Bytes:
-        """Every code equally likely, from (seed, name, frame)."""
+    def _random_streams(self, vstream: InputVStream, frame: int) -> dict[str, Bytes]:
+        """A frame in which every code is equally likely, from (seed, name, frame).
+
+        Where the runtime could not convert any frame for these streams, their bytes themselves are made up.
+        """
         rng = np.random.default_rng([self.seed, zlib.crc32(vstream.info.name.encode()), frame])
-        return rng.integers(0, 256, vstream.frame_size, np.uint8)
+        try:
+            return vstream(rng.integers(0, 256, vstream.frame_size, np.uint8))
+        except HailoError:
+            sizes = {stream.name: stream.hw_frame_size for stream in self.group.input_streams}
+            return {name: rng.integers(0, 256, sizes[name], np.uint8) for name in vstream.info.streams}
 
 
 def _load_stream(stream: StreamInfo, file: ArrayFile, frames: int) -> Bytes:

@@ -99,10 +99,21 @@ class InputVStream:
             ((name, transform),) = self._transforms.items()
             return {name: transform(frame, into.get(name))}
         planes = self._split(as_bytes(frame, self.frame_size, self.info.name))
-        return {
-            name: transform(plane, into.get(name))
-            for (name, transform), plane in zip(self._transforms.items(), planes, strict=True)
-        }
+        if len(planes) != len(self._transforms):
+            raise HailoError(
+                HailoStatus.HAILO_INVALID_ARGUMENT,
+                f"{self.info.name}: {len(planes)} {self.info.format.order.name} planes for {len(self._transforms)} streams",
+            )
+        converted = {}
+        for (name, transform), plane in zip(self._transforms.items(), planes, strict=True):
+            if plane.size != transform.user_frame_size:
+                raise HailoError(
+                    HailoStatus.HAILO_INVALID_ARGUMENT,
+                    f"{self.info.name}: the plane of {name} has {plane.size} of the frame's {self.frame_size} bytes,"
+                    f" the stream takes {transform.user_frame_size}",
+                )
+            converted[name] = transform(plane, into.get(name))
+        return converted
 
     def _split(self, frame: Bytes) -> list[Bytes]:
         sixths = _PLANE_SIXTHS[self.info.format.order]
