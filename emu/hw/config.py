@@ -7,6 +7,7 @@ at an instant that is known when it starts, and MODULE_CONFIG_DONE waits for it 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import xxhash
@@ -32,15 +33,20 @@ class ConfigSource:
     bytes_in_pattern: int
 
 
+# what the device makes of the bytes of a config stream before they are decoded (fault injection)
+Fetched = Callable[[int, ConfigSource, bytes], bytes]
+
+
 class RunCache:
     """Decoded runs by their place in host memory: a context that is loaded again is not decoded again."""
 
-    def __init__(self, host: HostMemory, style: str) -> None:
+    def __init__(self, host: HostMemory, style: str, fetched: Fetched | None = None) -> None:
         self._host = host
         self._style = style
+        self._fetched = fetched
         self._runs: dict[tuple[int, int, int], Run] = {}
 
-    def descriptors(self, source: ConfigSource, start: int, count: int) -> Run:
+    def descriptors(self, stream: int, source: ConfigSource, start: int, count: int) -> Run:
         """The run behind descriptors `[start, start + count)`."""
         key = (source.dma_address, start, count)
         run = self._runs.get(key)
@@ -50,10 +56,10 @@ class RunCache:
             size = count * source.desc_page_size
             if host_list is not None:
                 data, size = host_list.read(start, count)
-            run = self._runs[key] = self._decode(data, size, key)
+            run = self._runs[key] = self._decode(stream, source, data, size, key)
         return run
 
-    def whole(self, source: ConfigSource) -> Run:
+    def whole(self, stream: int, source: ConfigSource) -> Run:
         """Everything a prefetching channel reads: `bytes_in_pattern` bytes from the start of its buffer."""
         key = (source.dma_address, 0, -1)
         run = self._runs.get(key)
@@ -69,12 +75,16 @@ class RunCache:
                 host_list = self._host.lists.get(source.dma_address)
                 if host_list is not None:
                     data, size = host_list.read(0, min(size // source.desc_page_size, host_list.count))
-            run = self._runs[key] = self._decode(data, size, key)
+            run = self._runs[key] = self._decode(stream, source, data, size, key)
         return run
 
-    def _decode(self, data: bytes | None, size: int, key: tuple[int, int, int]) -> Run:
+    def _decode(
+        self, stream: int, source: ConfigSource, data: bytes | None, size: int, key: tuple[int, int, int]
+    ) -> Run:
         if data is None:
             return opaque_run(size, xxhash.xxh3_64_intdigest(repr((key, size)).encode()))
+        if self._fetched is not None:
+            data = self._fetched(stream, source, data)
         return decode_run(data, self._style)
 
 
@@ -128,7 +138,7 @@ class ConfigManager:
             f"{count} descriptors asked for, {channel.programmed_descriptors - channel.fetched} of "
             f"{channel.programmed_descriptors} left on config channel {channel.channel}",
         )
-        run = self.cache.descriptors(channel.source, channel.fetched, count)
+        run = self.cache.descriptors(channel.config_stream_index, channel.source, channel.fetched, count)
         channel.fetched += count
         channel.consumed_bytes += run.size
         self._load(channel, run)
@@ -136,7 +146,7 @@ class ConfigManager:
 
     def fetch_bursts(self, channel: ConfigChannel, count: int) -> int:
         """Let `count` more records through; returns their bytes."""
-        run = self.cache.whole(channel.source)
+        run = self.cache.whole(channel.config_stream_index, channel.source)
         if run.opaque:
             # no record boundaries are known: each burst is an equal share of the bytes
             before, total = channel.fetched, max(channel.expected_bursts, channel.fetched + count)
@@ -154,7 +164,7 @@ class ConfigManager:
 
     def outstanding_bursts(self, channel: ConfigChannel) -> int:
         """Bursts asked for beyond what the buffer holds: they never arrive."""
-        run = self.cache.whole(channel.source)
+        run = self.cache.whole(channel.config_stream_index, channel.source)
         return 0 if run.opaque else channel.fetched - channel.next_record
 
     def check_drained(self, channel: ConfigChannel) -> None:
@@ -173,7 +183,7 @@ class ConfigManager:
             S.CSM_CONFIG_MANAGER_STATUS_CSM_BURST_COUNTER_NOT_ZERO,
             f"config stream {channel.config_stream_index}: {outstanding} bursts outstanding",
         )
-        run = self.cache.whole(channel.source)
+        run = self.cache.whole(channel.config_stream_index, channel.source)
         left = channel.expected_bursts - channel.fetched if run.opaque else len(run.records) - channel.next_record
         require(
             left == 0,

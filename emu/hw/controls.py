@@ -328,6 +328,8 @@ class Controls:
     def _enable(self, application: Application, dynamic_batch: int, batch_count: int) -> None:
         # the reply comes once the activation context has run, the rest goes on behind it (silicon-facts.md b)
         firmware, device = self.device.firmware, self.device
+        if firmware.application not in (None, application):
+            device.clock.run_to(device.clock.time + round(device.profile.deactivate_ns))
         firmware.enable(application, dynamic_batch, batch_count)
         device.clock.run_until(lambda: firmware.state is not State.ACTIVATING)
         if firmware.state is State.FAILED and firmware.error is not None:

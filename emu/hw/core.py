@@ -8,7 +8,8 @@ action that granted the input. A frame costs two discrete events: one to take th
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 import simpy
@@ -158,6 +159,7 @@ class Core:
     tracer: Tracer | None = None
     stream_names: dict[int, str] = field(default_factory=dict)
     transfers: dict[int, int] = field(default_factory=dict)
+    interrupts: Callable[[int, Callable[[], None]], None] | None = None
     opened: dict[int, OpenedInput] = field(default_factory=dict)
     edges: dict[tuple[Direction, int], Edge] = field(default_factory=dict)
     passes: list[FramePass] = field(default_factory=list)
@@ -209,6 +211,11 @@ class Core:
                 if networks
                 else edges
             )
+            slowest = max((e.channel.slow * e.frame_bytes for e in mine if e.channel.slow > 1), default=0.0)
+            if slowest:
+                # an injected fault: the channel needs that much longer for each frame
+                extra = slowest / self.vdma.profile.link.bytes_per_second * 1e9
+                flow = replace(flow, latency_ns=flow.latency_ns + extra, interval_ns=max(flow.interval_ns, extra))
             one = FramePass(
                 core=self,
                 context=context,
@@ -383,13 +390,27 @@ class Core:
         for edge in one.inputs:
             self._count(one, edge, 1)
             if edge.kind is EdgeKind.BOUNDARY and self.host is not None:
-                self.host.input_done(edge.channel, 1, now)
+                self._tell_host(edge, partial(self._input_done, edge))
         if self.tracer is not None:
             for edge in one.inputs:
                 self._trace(one, edge, frame, now)
         common = essence(contents, self.content_hash())
         done = one.instant(one.flow.output_done_ns(frame))
         self.clock.at(done, lambda: self._deliver(one, frame, common))
+
+    def _tell_host(self, edge: Edge, deliver: Callable[[], None]) -> None:
+        if self.interrupts is None:
+            deliver()
+        else:
+            self.interrupts(edge.channel.packed, deliver)
+
+    def _input_done(self, edge: Edge) -> None:
+        assert self.host is not None
+        self.host.input_done(edge.channel, 1, self.clock.time)
+
+    def _output_done(self, edge: Edge, number: int, content: Content) -> None:
+        assert self.host is not None
+        self.host.output_done(edge.channel, number, content, self.clock.time)
 
     def _deliver(self, one: FramePass, frame: int, common: bytes) -> None:
         if one.cancelled:
@@ -407,7 +428,7 @@ class Core:
             self._count(one, edge, 1)
             if edge.kind is EdgeKind.BOUNDARY:
                 if self.host is not None:
-                    self.host.output_done(edge.channel, number, content, now)
+                    self._tell_host(edge, partial(self._output_done, edge, number, content))
             else:
                 self._write_internal(edge, frame, content)
         if self.tracer is not None:

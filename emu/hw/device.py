@@ -13,9 +13,10 @@ from emu.hw.application import Application, Context
 from emu.hw.breakpoints import Breakpoints
 from emu.hw.clock import Clock
 from emu.hw.cluster import Clusters
-from emu.hw.config import NEVER, ConfigChannel, ConfigManager, RunCache
+from emu.hw.config import NEVER, ConfigChannel, ConfigManager, ConfigSource, RunCache
 from emu.hw.controls import Controls
 from emu.hw.core import Core, HostPort
+from emu.hw.faults import Faults
 from emu.hw.firmware import Firmware, RunTimeError
 from emu.hw.hostmem import HostMemory
 from emu.hw.memory import AddressSpace, regions
@@ -59,6 +60,7 @@ class Device:
     flows: Callable[[int, int], Flow | None] | None = None
     labels: dict[int, Mapping[int, StreamLabel]] = field(default_factory=dict)
     timestamps: bool = False
+    faults: Faults | None = None
 
     def __post_init__(self) -> None:
         if self.runtime not in RUNTIMES:
@@ -72,7 +74,9 @@ class Device:
         self.ddr = DdrBufferingTask()
         self.bus = ConfigBus(profile)
         self.vdma = Vdma(profile, self.runtime, self.host_memory)
-        self.config = ConfigManager(profile.config_style, self.memory, RunCache(self.host_memory, profile.config_style))
+        self.config = ConfigManager(
+            profile.config_style, self.memory, RunCache(self.host_memory, profile.config_style, self._fetched)
+        )
         self.core = Core(
             self.clock,
             self.vdma,
@@ -89,10 +93,15 @@ class Device:
         self.breakpoints = Breakpoints()
         self.applications: list[Application] = []
         self.notifications: list[Notification] = []
+        self.first_frame = 0  # number of the first frame after the next ENABLE, where the host counts on
         self.cache_signals = 0
         self.cache_signals_used = 0
         self.firmware = Firmware(self)
         self.controls = Controls(self)
+        if self.faults is not None:
+            self.core.may_jump = False
+            self.core.interrupts = self._interrupt
+            self.faults.start(self)
         self.network_idle_wait = Wait("network idle", lambda: None, self._idle_chain, "network idle")
 
     # -- the host's side
@@ -122,7 +131,8 @@ class Device:
             raise UsageError(
                 f"channel {packed}: {transfers} transfers need {transfers * per_transfer} descriptors, {free} are free"
             )
-        channel.available += transfers * per_transfer
+        channel.available += transfers * per_transfer - min(channel.lost, transfers * per_transfer)
+        channel.lost = 0
         self.core.changed.notify()
 
     def run_until(self, stop: Callable[[], bool]) -> bool:
@@ -167,6 +177,13 @@ class Device:
             compute,
             Traffic(sizes[Direction.H2D], sizes[Direction.D2H]),
         )
+
+    def _fetched(self, stream: int, source: ConfigSource, data: bytes) -> bytes:
+        return data if self.faults is None else self.faults.corrupt(self, stream, source, data)
+
+    def _interrupt(self, packed: int, deliver: Callable[[], None]) -> None:
+        assert self.faults is not None
+        self.faults.interrupt(self, packed, deliver)
 
     def config_fetch(self, channel: ConfigChannel, now: int, size: int) -> int:
         """Queue a config fetch; returns when it has been consumed."""

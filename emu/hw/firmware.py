@@ -48,6 +48,7 @@ NEXT_CONTEXT = frozenset(
         _A.RESUME_VDMA_CHANNEL,
     }
 )
+HOST_WAITS = frozenset({_A.APPLICATION_CHANGE_INTERRUPT, _A.WAIT_FOR_CACHE_UPDATED})
 ALL_ACTIONS = frozenset(_A)
 
 
@@ -251,6 +252,9 @@ class Firmware:
             coverage[kind] = coverage.get(kind, 0) + 1
             if device.breakpoints:
                 yield from self._at_breakpoint(context, step, generation)
+            if device.faults is not None:
+                device.faults.before(device, context, step)
+                self._check(generation)
             begun = self.now
             self.now += costs[kind]
             wait = HANDLERS[kind](self, step.arguments)
@@ -380,11 +384,10 @@ class Firmware:
     @property
     def resting(self) -> bool:
         """Whether the application has nothing to do before the host acts: frames, another batch or application."""
-        if self.step is not None and self.waiting is not None:
-            if self.step.type is ActionType.APPLICATION_CHANGE_INTERRUPT:
-                return True
-            if self.step.type is ActionType.WAIT_FOR_CACHE_UPDATED:
-                return True
+        if self.waiting is None or self.waiting.ready() is not None:
+            return False
+        if self.step is not None and self.step.type in HOST_WAITS:
+            return True
         passes = self.device.core.passes
         return bool(passes) and all(one.finished or one.starved for one in passes) and not self.device.core.idle
 
@@ -404,7 +407,7 @@ class Firmware:
             self.now,
             self.batch,
             limit,
-            self.frames_done,
+            device.first_frame + self.frames_done,
         )
 
     def _flow(self, application: Application, context: Context) -> Flow:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import xxhash
@@ -95,11 +96,15 @@ class Host:
             if due <= self.device.clock.time:
                 self.device.launch(packed)
             else:
-                self.device.clock.at(due, lambda: self.device.launch(packed))
+                self.device.clock.at(due, partial(self._launch_late, packed))
+
+    def _launch_late(self, packed: int) -> None:
+        if self._room(packed):  # the channel may have been closed meanwhile
+            self.device.launch(packed)
 
     def _room(self, packed: int) -> bool:
-        channel = self.device.vdma.channels[packed]
-        if channel.buffer is None:
+        channel = self.device.vdma.channels.get(packed)
+        if channel is None or channel.buffer is None:
             return False
         free = channel.length - (channel.available - channel.processed)
         return free > channel.buffer.descriptors_per_transfer

@@ -44,9 +44,10 @@ _BATCH_WAITS = frozenset(
 class Schedule:
     """One run of an action list, in ns from its first action.
 
-    `total_ns` is when the last action is done and all frames have passed, `ready_ns` when the last action is done.
-    `flow_start_ns` is when frames begin to pass (None: this list grants no input). `config_ns` is the time outside
-    the flow in which configuration was loaded.
+    `total_ns` is when the last action is done and all frames have passed, `ready_ns` when the list first waits for
+    frames (or ends, if it never does): a network just loaded then waits for its first input. `flow_start_ns` is when
+    frames begin to pass (None: this list grants no input). `config_ns` is the time outside the flow in which
+    configuration was loaded.
     """
 
     total_ns: float
@@ -67,6 +68,7 @@ def schedule(
     granted: float | None = None
     flow_start: float | None = None
     flow_end = 0.0
+    ready: float | None = None
     for action in actions:
         kind = action.type
         now += action_ns(profile, kind)
@@ -80,6 +82,7 @@ def schedule(
         elif kind is _A.SEQUENCER_DONE_INTERRUPT:
             now = max(now, sequencers.get(action.value("sequencer_index"), bus.idle_at))
         elif kind in _BATCH_WAITS:
+            ready = now if ready is None else ready
             if granted is not None and flow is not None and flow_start is None:
                 flow_start = max(granted, bus.idle_at)
                 flow_end = max(now, flow_start + flow.output_done_ns(batch - 1))
@@ -96,7 +99,7 @@ def schedule(
     config = sum(end - begin for begin, end in loads)
     if flow_start is not None:
         config -= sum(max(0.0, min(end, flow_end) - max(begin, flow_start)) for begin, end in loads)
-    return Schedule(max(now, flow_end), now, flow_start, config)
+    return Schedule(max(now, flow_end), now if ready is None else ready, flow_start, config)
 
 
 class GroupSchedule:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from emu.errors import FirmwareError
 from emu.hw.application import Context
 from emu.hw.device import Device, StreamLabel
+from emu.hw.faults import Fault, Faults
 from emu.hw.firmware import State
 from emu.hw.host import Host, InputFrames, StreamState, random_input
 from emu.hw.hostmem import HostMemory
@@ -74,6 +76,24 @@ class GroupResult:
     regions: tuple[RegionUse, ...]
 
 
+class Usage(NamedTuple):
+    """Counters of the device at one moment."""
+
+    register_writes: int
+    ccw_bytes: int
+    opaque_bytes: int
+    regions: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One application change: from ENABLE until the new network waits for its first frame."""
+
+    leaving: str
+    entering: str
+    ns: int
+
+
 @dataclass(slots=True)
 class RunRequest:
     """What to run. `frames` per group; `inputs` gives the wire bytes of a stream's frame by (group, stream, frame),
@@ -87,13 +107,19 @@ class RunRequest:
     layout: int | None = None
     tracer_for: Callable[[Callable[[], int]], Tracer] | None = None
     may_jump: bool = True
+    round_robin: bool = False
+    faults: Sequence[Fault] = ()
 
 
 @dataclass(slots=True)
 class RunResult:
-    """All groups, the number of discrete events, and the device for whoever wants to look further."""
+    """All groups, the application changes of a round-robin schedule, the number of discrete events processed.
+
+    `device` is there for whoever wants to look further.
+    """
 
     groups: list[GroupResult] = field(default_factory=list)
+    switches: list[Switch] = field(default_factory=list)
     events: int = 0
     device: Device | None = None
 
@@ -122,22 +148,84 @@ def run_program(program: Program, profile: Profile, request: RunRequest) -> RunR
         HostMemory.from_program(program),
         layout=request.layout,
         seed=request.seed,
+        faults=Faults(request.faults) if request.faults else None,
     )
-    device.core.may_jump = request.may_jump
+    device.core.may_jump = request.may_jump and not request.faults
     if request.tracer_for is not None:
         device.tracer = device.core.tracer = request.tracer_for(lambda: device.clock.time)
     session = Session(device, program, request)
     try:
         session.configure()
         result = RunResult(device=device)
-        for group in program.network_groups:
-            result.groups.append(session.run_group(group))
+        if request.round_robin:
+            result.groups, result.switches = round_robin(session)
+        else:
+            result.groups = [session.run_group(group) for group in program.network_groups]
         session.release()
         result.events = device.clock.events
         return result
     finally:
         if device.tracer is not None:
             device.tracer.close()
+
+
+def round_robin(session: Session) -> tuple[list[GroupResult], list[Switch]]:
+    """One batch of every group in turn until all frames have run, with an application change between turns."""
+    groups, frames = session.program.network_groups, session.request.frames
+    turns: list[list[GroupResult]] = [[] for _ in groups]
+    done, switches, leaving = [0] * len(groups), [], ""
+    while any(count < frames for count in done):
+        for position, group in enumerate(groups):
+            size = min(group.batch_size, frames - done[position])
+            if size <= 0:
+                continue
+            result = session.run_group(group, size, done[position], leave=False)
+            if leaving and leaving != group.name:
+                switches.append(Switch(leaving, group.name, result.activation_ns))
+            leaving = group.name
+            done[position] += size
+            turns[position].append(result)
+    return [_merged(results) for results in turns], switches
+
+
+def _merged(turns: list[GroupResult]) -> GroupResult:
+    """The turns of one group as one result: what counts adds up, the rate is over the time it ran."""
+    first = turns[0]
+    frames = sum(max((stream.frames for stream in turn.streams), default=0) for turn in turns)
+    simulated = sum(turn.simulated_ns for turn in turns)
+    regions: dict[str, RegionUse] = {}
+    for use in (use for turn in turns for use in turn.regions):
+        have = regions.setdefault(use.region.name, RegionUse(use.region))
+        have.bytes_written += use.bytes_written
+        have.writes += use.writes
+    return replace(
+        first,
+        simulated_ns=simulated,
+        fps=frames * NS_PER_S / simulated if simulated else 0.0,
+        contexts=tuple(
+            replace(
+                context,
+                runs=sum(turn.contexts[at].runs for turn in turns),
+                simulated_ns=sum(turn.contexts[at].simulated_ns for turn in turns),
+                config_bytes=sum(turn.contexts[at].config_bytes for turn in turns),
+                data_bytes=sum(turn.contexts[at].data_bytes for turn in turns),
+            )
+            for at, context in enumerate(first.contexts)
+        ),
+        streams=tuple(
+            replace(
+                stream,
+                frames=sum(turn.streams[at].frames for turn in turns),
+                size=sum(turn.streams[at].size for turn in turns),
+                contents=tuple(content for turn in turns for content in turn.streams[at].contents),
+            )
+            for at, stream in enumerate(first.streams)
+        ),
+        register_writes=sum(turn.register_writes for turn in turns),
+        ccw_bytes=sum(turn.ccw_bytes for turn in turns),
+        opaque_bytes=sum(turn.opaque_bytes for turn in turns),
+        regions=tuple(regions.values()),
+    )
 
 
 class Session:
@@ -164,18 +252,24 @@ class Session:
             self._prepare_timing(group)
         self.device.flows = self._flow
 
-    def run_group(self, group: NetworkGroupProgram) -> GroupResult:
-        """Activate, run the frames (a partial last batch after a batch switch), deactivate."""
-        device, request = self.device, self.request
+    def run_group(
+        self, group: NetworkGroupProgram, frames: int | None = None, first_frame: int = 0, leave: bool = True
+    ) -> GroupResult:
+        """Activate, run frames (a partial last batch after a batch switch), deactivate unless `leave` is False.
+
+        `frames` None: as requested; `first_frame` numbers them where a group runs in several turns.
+        """
+        device = self.device
         application = device.applications[group.application_index]
         for context in application.contexts:
             context.runs = context.simulated_ns = context.config_bytes = context.data_bytes = 0
-        writes, ccw, opaque = device.memory.register_writes, device.config.ccw_bytes, device.config.opaque_bytes
+        before = self._usage()
         batch = application.header.batch_size
-        frames = request.frames
+        frames = self.request.frames if frames is None else frames
         first_batch = min(batch, frames)
-        host = self._host(group, frames, first_batch)
+        host = self._host(group, frames, first_batch, first_frame)
         device.attach_host(host)
+        device.first_frame = first_frame
         started = device.clock.time
         self._send(
             change_context_switch_status(
@@ -199,16 +293,26 @@ class Session:
             self._await(lambda: host.done, host)
         # what the lists still do behind the last output belongs to the run: it can fail or stall
         self._await(lambda: device.firmware.resting, host)
-        result = self._result(group, host, started, activated, (writes, ccw, opaque))
-        self._send(change_context_switch_status(ContextSwitchStatus.RESET))
+        result = self._result(group, host, started, activated, before)
+        if leave:
+            self._send(change_context_switch_status(ContextSwitchStatus.RESET))
         return result
+
+    def _usage(self) -> Usage:
+        device = self.device
+        return Usage(
+            device.memory.register_writes,
+            device.config.ccw_bytes,
+            device.config.opaque_bytes,
+            tuple((use.bytes_written, use.writes) for use in device.memory.use),
+        )
 
     def release(self) -> None:
         """RESET and CLEAR, as HailoRT ends (silicon-facts.md a)."""
         self._send(change_context_switch_status(ContextSwitchStatus.RESET))
         self._send(encode_request(Opcode.CONTEXT_SWITCH_CLEAR_CONFIGURED_APPS))
 
-    def _host(self, group: NetworkGroupProgram, frames: int, batch: int) -> Host:
+    def _host(self, group: NetworkGroupProgram, frames: int, batch: int, first_frame: int) -> Host:
         sizes = {s.name: s.transfer_size * s.transfers_per_frame for s in group.streams}
         self.device.labels[group.application_index] = {
             s.packed_vdma_channel_id: StreamLabel(s.name, s.transfers_per_frame) for s in group.streams
@@ -219,14 +323,17 @@ class Session:
             group.streams,
             frames,
             batch,
-            self._inputs(group.application_index) or random_input(self.request.seed, sizes),
+            self._inputs(group.application_index, first_frame, sizes),
             self.request.keep_outputs,
             0.0 if single else self.timings[group.application_index].host_ns,
         )
 
-    def _inputs(self, group: int) -> InputFrames | None:
+    def _inputs(self, group: int, first_frame: int, sizes: dict[str, int]) -> InputFrames:
         inputs = self.request.inputs
-        return None if inputs is None else lambda stream, frame: inputs(group, stream, frame)
+        if inputs is None:
+            made_up = random_input(self.request.seed, sizes)
+            return lambda stream, frame: made_up(stream, first_frame + frame)
+        return lambda stream, frame: inputs(group, stream, first_frame + frame)
 
     def _prepare_timing(self, group: NetworkGroupProgram) -> None:
         if self.request.timings is not None:
@@ -295,13 +402,13 @@ class Session:
         host: Host,
         started: int,
         activated: int,
-        before: tuple[int, int, int],
+        before: Usage,
     ) -> GroupResult:
         device = self.device
         application = device.applications[group.application_index]
         outputs = list((host.outputs or host.inputs).values())
         last = max((state.last_ns for state in outputs), default=device.clock.time)
-        writes, ccw, opaque = before
+        after = self._usage()
         return GroupResult(
             name=group.name,
             simulated_ns=last - started,
@@ -312,10 +419,14 @@ class Session:
                 _context_result(context, self._running_ns(context, last)) for context in application.contexts
             ),
             streams=tuple(_stream_result(state) for state in (host.inputs | host.outputs).values()),
-            register_writes=device.memory.register_writes - writes,
-            ccw_bytes=device.config.ccw_bytes - ccw,
-            opaque_bytes=device.config.opaque_bytes - opaque,
-            regions=tuple(use for use in device.memory.use if use.writes),
+            register_writes=after.register_writes - before.register_writes,
+            ccw_bytes=after.ccw_bytes - before.ccw_bytes,
+            opaque_bytes=after.opaque_bytes - before.opaque_bytes,
+            regions=tuple(
+                RegionUse(use.region, now[0] - then[0], now[1] - then[1])
+                for use, now, then in zip(device.memory.use, after.regions, before.regions, strict=True)
+                if now != then
+            ),
         )
 
     def _running_ns(self, context: Context, last: int) -> int | None:

@@ -78,6 +78,7 @@ class Channel:
     bytes: int = 0
     stalled: bool = False
     slow: float = 1.0
+    lost: int = 0
 
     @property
     def length(self) -> int:

@@ -58,6 +58,8 @@ def examine(device: Device, missing: str) -> Stall:
         if one.blocked and one.blocked not in chain:
             chain.append(one.blocked)
     chain.append(missing)
+    if device.faults is not None:
+        chain += device.faults.describe()
     return Stall(
         application=firmware.application.index if firmware.application is not None else -1,
         context=context.name if context is not None else "no context",

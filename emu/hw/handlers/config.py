@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from emu.hw.config import ConfigChannel, ConfigSource
+from emu.hw.config import NEVER, ConfigChannel, ConfigSource
 from emu.hw.status import FirmwareStatus as S
 from emu.hw.status import FirmwareStopError, require
 from emu.hw.vdma import HostBufferInfo
-from emu.hw.waits import Wait, at
+from emu.hw.waits import Wait, at, never
 from emu.sequencer.program import Direction
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ def deactivate_cfg_channel(fw: Firmware, a: Any) -> Wait | None:
             S.CONTEXT_SWITCH_STATUS_INVALID_CONFIG_STREAM_INDEX,
             f"config stream {a.config_stream_index} is not active on channel {a.packed_vdma_channel_id}",
         )
+    if channel.busy_until >= NEVER:
+        return never(f"config stream {a.config_stream_index} to drain", f"config channel {channel.channel} is stalled")
     device.config.check_drained(channel)
     del device.config.channels[a.config_stream_index]
     if channel.busy_until <= fw.now:
