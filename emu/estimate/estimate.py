@@ -175,9 +175,15 @@ class GroupModel(GroupSchedule):
         return self.profile.control_cost("CHANGE_CONTEXT_SWITCH_STATUS", STATUS_REQUEST_BYTES)
 
     def _activation_ns(self, batch: int) -> float:
-        """ENABLE until the network waits for input: its message, the activation and the preliminary list."""
+        """ENABLE until the network waits for input: its message, the activation and the preliminary list.
+
+        Where the preliminary list grants no input, context 0 has to be entered first.
+        """
         opened = self.run(self.activation, None, batch).ready_ns
-        loaded = self.run(self.preliminary, self.timing.flows[0], batch).ready_ns
+        preliminary = self.run(self.preliminary, self.timing.flows[0], batch)
+        loaded = preliminary.ready_ns
+        if preliminary.flow_start_ns is None:
+            loaded += self.switches_ns() / len(self.dynamic) + self.runs(batch)[0].ready_ns
         return self._status_message_ns() + self.profile.enable_ns + opened + loaded
 
     def _context(self, index: int, run: Schedule, batch: int) -> ContextEstimate:

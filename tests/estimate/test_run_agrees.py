@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from emu.errors import EmuError
 from emu.estimate import estimate
 from emu.hef import open_hef
 from emu.hw import profiles
 from emu.hw.session import GroupResult, RunRequest, run_program
 from emu.hw.workload import group_timings
 from emu.sequencer.compile import CompileOptions, compile_hef
-from tests.conftest import needs_shared
+from tests.conftest import SHARED, needs_shared
 from tests.estimate.cases import FILES, devices
 
 pytestmark = needs_shared
@@ -79,3 +80,23 @@ def test_many_frames_in_one_step(frames: int) -> None:
     ]
     assert results[0].fps == pytest.approx(results[1].fps, rel=1e-6)
     assert results[0].latency_ns == results[1].latency_ns
+
+
+def test_made_up_files() -> None:
+    """All sound files of the synthetic set that the device runs: DDR, caches, NMS, several contexts and networks."""
+    compared = 0
+    for path in sorted((SHARED / "synth" / "hef").glob("*.hef")):
+        options = CompileOptions(batch=4)
+        try:
+            result = estimate(open_hef(path), options, (4,))
+            if len(result.batches[0].contexts) > 50:
+                continue  # a thousand contexts: minutes by events
+            ran = run(path, options, 24, None, None)
+        except EmuError:
+            continue
+        figures = result.batches[0]
+        assert ran.fps == pytest.approx(figures.fps, rel=0.02), path.name
+        assert ran.latency_ns == pytest.approx(figures.first_frame_latency_ms * 1e6, rel=0.02), path.name
+        assert ran.activation_ns == pytest.approx(figures.activation_ms * 1e6, rel=0.02), path.name
+        compared += 1
+    assert compared > 100
