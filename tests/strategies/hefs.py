@@ -92,7 +92,7 @@ class Traits:
     """What a whole file has or has not.
 
     `asap`: KO_RUN_ASAP, the preliminary context starts the dataflow of context 0. `gaps`: contexts may leave out config
-    channels. `per_feature`: OUTPUT_SCALE_PER_FEATURE. `bursts`: NMS_OUTPUT_BURST.
+    channels. `per_feature`: OUTPUT_SCALE_PER_FEATURE. `bursts`: NMS_OUTPUT_BURST. `markers`: ENABLE_CONFIG_CHANNELS.
     """
 
     arch: HwArch
@@ -101,6 +101,7 @@ class Traits:
     per_feature: bool
     bursts: bool
     net_flow: bool
+    markers: bool
 
 
 @dataclass(slots=True)
@@ -290,13 +291,14 @@ TRIGGER_NONE = ops.TriggerNone()
 
 
 @st.composite
-def dynamic_operations(draw: st.DrawFn, context: _Context, channels: int, networks: int) -> tuple[ops.Operation, ...]:
-    """Configuration, one group of allow_input_dataflow, waits."""
+def dynamic_operations(
+    draw: st.DrawFn, context: _Context, channels: int, networks: int, traits: Traits, single: bool
+) -> tuple[ops.Operation, ...]:
+    """Configuration, one group of allow_input_dataflow, waits; the markers stand where the compiler puts them."""
     actions = plain_actions(channels, networks)
     before = draw(st.lists(actions, max_size=6))
-    group = [ops.ActionAllowInputDataflow(stream, connection) for stream, connection in context.inputs]
     after = draw(st.lists(actions, max_size=2))
-    out = [builder.operation(TRIGGER_NONE, *before, *group, *after)]
+    out = [builder.operation(TRIGGER_NONE, *before, *allow_inputs(context, traits.markers and single), *after)]
     waits = st.one_of(
         st.builds(ops.TriggerLcu, CLUSTERS, LCUS),
         st.just(TRIGGER_NONE),
@@ -307,7 +309,15 @@ def dynamic_operations(draw: st.DrawFn, context: _Context, channels: int, networ
         builder.operation(trigger, *draw(st.lists(actions, max_size=3)))
         for trigger in draw(st.lists(waits, max_size=4))
     ]
+    if traits.markers and not single:
+        out.append(builder.operation(TRIGGER_NONE, ops.ActionDisableDataChannels(), ops.ActionAllowConfigChannel(0)))
     return tuple(out)
+
+
+def allow_inputs(context: _Context, marker: bool) -> list[ops.Action]:
+    """The one group of allow_input_dataflow, behind the marker of ENABLE_CONFIG_CHANNELS where it belongs there."""
+    group: list[ops.Action] = [ops.ActionAllowConfigChannel(0)] if marker else []
+    return group + [ops.ActionAllowInputDataflow(stream, connection) for stream, connection in context.inputs]
 
 
 def without_gaps(operations: tuple[ops.Operation, ...]) -> tuple[ops.Operation, ...]:
@@ -331,13 +341,13 @@ def without_gaps(operations: tuple[ops.Operation, ...]) -> tuple[ops.Operation, 
 
 @st.composite
 def preliminary_operations(
-    draw: st.DrawFn, channels: int, networks: int, asap: _Context | None
+    draw: st.DrawFn, channels: int, networks: int, traits: Traits, first_context: _Context
 ) -> tuple[ops.Operation, ...]:
     """Anything; with KO_RUN_ASAP also the dataflow of context 0."""
     actions = plain_actions(channels, networks)
     first = list(draw(st.lists(actions, max_size=8)))
-    if asap is not None:
-        first += [ops.ActionAllowInputDataflow(stream, connection) for stream, connection in asap.inputs]
+    if traits.asap:
+        first += allow_inputs(first_context, traits.markers)
     more = draw(st.lists(st.lists(actions, max_size=3), max_size=2))
     return tuple(builder.operation(TRIGGER_NONE, *part) for part in [first, *more])
 
@@ -390,13 +400,13 @@ def core_ops(
         name,
         [
             builder.context(
-                number(draw(dynamic_operations(context, channels, len(networks)))),
+                number(draw(dynamic_operations(context, channels, len(networks), traits, count == 1))),
                 context.layers,
                 index=context.index,
             )
             for context in contexts
         ],
-        preliminary=number(draw(preliminary_operations(channels, len(networks), contexts[0] if traits.asap else None))),
+        preliminary=number(draw(preliminary_operations(channels, len(networks), traits, contexts[0]))),
         sorted_outputs=sorted_outputs,
         networks=networks,
         config_channels=channels,
@@ -457,7 +467,9 @@ def hefs(draw: st.DrawFn, runtimes: tuple[str, ...] = ("4.23", "5.2")) -> Drawn:
     )
     version = draw(st.integers(0, 3))
     flag = st.booleans()
-    traits = Traits(arch, draw(flag), runtime == "5.2", draw(flag), draw(flag), draw(flag))
+    traits = Traits(
+        arch, draw(flag), runtime == "5.2", draw(flag), draw(flag), draw(flag), runtime == "5.2" and draw(flag)
+    )
     optional = [ExtensionType.HW_PADDING] * draw(flag)
     networks: tuple[str, ...] = ()
     if draw(flag):
@@ -482,6 +494,7 @@ def hefs(draw: st.DrawFn, runtimes: tuple[str, ...] = ("4.23", "5.2")) -> Drawn:
         *[ExtensionType.HAILO_NET_FLOW] * traits.net_flow,
         *[ExtensionType.OUTPUT_SCALE_PER_FEATURE] * traits.per_feature,
         *[ExtensionType.NMS_OUTPUT_BURST] * traits.bursts,
+        *[ExtensionType.ENABLE_CONFIG_CHANNELS] * traits.markers,
     ]
     contents = builder.hef_contents(arch, groups, extensions=extensions, optional_extensions=optional)
     proto_hash = version == 3 and draw(flag)
