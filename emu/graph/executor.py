@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,9 @@ from emu.graph.ir import Array, Graph, Node, Quantisation, Tensor, node_error
 from emu.graph.ops import OpError
 from emu.graph.plan import FAULTS, Plan, make_plan
 from emu.graph.quant import dequantise, quantise
+
+PIECE = 1 << 16
+"""Elements of a piece of a pointwise op."""
 
 
 def run(
@@ -44,7 +48,7 @@ def run_plan(plan: Plan, inputs: Mapping[str, Array], *, reference: bool = False
             _step(graph, graph.nodes[place], arrays, reference)
             for at in dead:
                 arrays.pop(at, None)
-    return {port.name: np.ascontiguousarray(_load(graph, port.tensor, arrays)) for port in plan.results}
+    return {port.name: np.asarray(_load(graph, port.tensor, arrays), order="C") for port in plan.results}
 
 
 def _checked_input(name: str, tensor: Tensor, array: Array) -> Array:
@@ -69,25 +73,24 @@ def _load(graph: Graph, at: int, arrays: dict[int, Array]) -> Array:
 
 
 def _step(graph: Graph, node: Node, arrays: dict[int, Array], reference: bool) -> None:
-    if node.op is None:
+    op = node.op
+    if op is None:
         return
-    exact = node.op.exact and _same_quantisation(graph, node)
+    exact = op.exact and _same_quantisation(graph, node)
     quantisations = node.quantisations or (None,) * (len(node.inputs) + len(node.outputs))
-    operands: list[Array | None] = []
-    for place, at in enumerate(node.inputs):
-        if at is None:
-            operands.append(None)
-            continue
-        tensor = graph.tensors[at]
-        array = _load(graph, at, arrays)
-        if tensor.logical_shape is not None:
-            array = layouts.unpack(array, tensor.layout, tensor.logical_shape)
-        override = node.input_shapes[place] if place < len(node.input_shapes) else None
-        if override is not None:
-            array = array.reshape(override)
-        operands.append(array if exact else _real(array, quantisations[place]))
+    operands = [_operand(graph, node, place, arrays) for place in range(len(node.inputs))]
+    compute = op.reference if reference else op.fast
     try:
-        found = (node.op.reference if reference else node.op.fast)(*operands)
+        pieces = None if reference else _in_pieces(graph, node, operands)
+        if pieces is not None:
+            arrays[node.outputs[0]] = pieces
+            return
+        # an op may round to float16 itself only where that is what is stored
+        half = op.half and not reference and all(graph.tensors[at].dtype == np.float16 for at in node.outputs)
+        for place, array in enumerate(operands):
+            if array is not None and not exact and not (half and array.dtype == np.float16):
+                operands[place] = _real(array, quantisations[place])
+        found = compute(*operands)
     except OpError as error:
         raise node_error(graph, node, error.message, status=error.status, attribute=error.attribute) from error
     except FAULTS as error:
@@ -97,6 +100,45 @@ def _step(graph: Graph, node: Node, arrays: dict[int, Array], reference: bool) -
     of_outputs = (None if exact else quantisation for quantisation in quantisations[len(node.inputs) :])
     for at, result, quantisation in zip(node.outputs, results, of_outputs, strict=False):
         arrays[at] = _stored(graph, node, graph.tensors[at], result, quantisation)
+
+
+def _operand(graph: Graph, node: Node, place: int, arrays: dict[int, Array]) -> Array | None:
+    """An operand as the file stores it, unpacked and in the shape under which the node reads it."""
+    at = node.inputs[place]
+    if at is None:
+        return None
+    tensor = graph.tensors[at]
+    array = _load(graph, at, arrays)
+    if tensor.logical_shape is not None:
+        array = layouts.unpack(array, tensor.layout, tensor.logical_shape)
+    override = node.input_shapes[place] if place < len(node.input_shapes) else None
+    return array if override is None else array.reshape(override)
+
+
+def _in_pieces(graph: Graph, node: Node, operands: list[Array | None]) -> Array | None:
+    """The result of a pointwise op on large operands of one shape, piece by piece; None where that does not apply.
+
+    What the op needs beside operands and result is then small, and stays in the cache.
+    """
+    op = node.op
+    if op is None or not op.is_pointwise() or len(node.outputs) != 1 or any(node.quantisations):
+        return None
+    tensor = graph.tensors[node.outputs[0]]
+    size = math.prod(tensor.shape)
+    if size <= PIECE or tensor.logical_shape is not None:
+        return None
+    flat: list[Array] = []
+    for array in operands:
+        if array is None or array.shape != tensor.shape or not array.flags.c_contiguous:
+            return None
+        flat.append(array.reshape(-1))
+    result = np.empty(size, tensor.dtype)
+    for start in range(0, size, PIECE):
+        piece = slice(start, start + PIECE)
+        found = op.fast(*(_real(array[piece], None) for array in flat))
+        assert isinstance(found, np.ndarray)
+        result[piece] = found
+    return result.reshape(tensor.shape)
 
 
 def _real(array: Array, quantisation: Quantisation | None) -> Array:

@@ -44,7 +44,7 @@ def ulps(got: np.ndarray, want: np.ndarray) -> float:
     return float(np.max(np.abs(got.astype(np.float64) - want) / step))
 
 
-def onnx_run(kind: str, inputs: list[np.ndarray], results: int = 1, domain: str = "", **attributes: Any) -> np.ndarray:
+def onnx_run(kind: str, inputs: list[np.ndarray], result: int = TensorProto.FLOAT, **attributes: Any) -> np.ndarray:
     names = [f"x{at}" for at in range(len(inputs))]
     node = helper.make_node(kind, names, ["y"], **attributes)
     graph = helper.make_graph(
@@ -54,7 +54,7 @@ def onnx_run(kind: str, inputs: list[np.ndarray], results: int = 1, domain: str 
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
             for name, array in zip(names, inputs, strict=True)
         ],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [helper.make_tensor_value_info("y", result, None)],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     options = onnxruntime.SessionOptions()

@@ -75,7 +75,8 @@ class Aipp(Op):
         real = (real - np.array(self.shift).reshape(1, 3, 1, 1)) * np.array(self.factor).reshape(1, 3, 1, 1)
         top, bottom, left, right = self.pads
         around = ((0, 0), (0, 0), (top, bottom), (left, right))
-        return np.pad(real, around, constant_values=self.pad_value).astype(np.float32)
+        # float64 still: it is stored with one rounding
+        return np.pad(real, around, constant_values=self.pad_value)
 
 
 @dataclass(frozen=True, slots=True)

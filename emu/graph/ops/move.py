@@ -177,7 +177,7 @@ class Permute(Op):
         return tuple(x.shape[axis] for axis in self.order)
 
     def reference(self, x: Array) -> Array:
-        return np.ascontiguousarray(x.transpose(self.order))
+        return np.asarray(x.transpose(self.order), order="C")
 
 
 @dataclass(frozen=True, slots=True)
