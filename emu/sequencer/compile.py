@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from emu.errors import HailoError, HailoStatus, IncompatibleError, UsageError
 from emu.hef import Hef
-from emu.hef.layers import context_layers, network_names
+from emu.hef.layers import network_names
 from emu.hef.load import check_load
 from emu.hef.model import CoreOp, NetworkGroup
-from emu.hef.operations import Operation
-from emu.sequencer import control, recipes
-from emu.sequencer.actions import encode
+from emu.sequencer import control
 from emu.sequencer.caches import CacheManager
 from emu.sequencer.compatibility import check_compatible, check_strict_version, select_core_op
-from emu.sequencer.config import ZeroCopySection
-from emu.sequencer.host import HostMemory, HostSettings
-from emu.sequencer.layers import EdgeLayer, edge_layers
+from emu.sequencer.group import Configuration, GroupCompiler
+from emu.sequencer.host import HostMemory
 from emu.sequencer.limits import check_size
-from emu.sequencer.lower import Lowered, lower
+from emu.sequencer.options import CompileOptions
 from emu.sequencer.profiles import (
     ARCH_DEVICES,
     DeviceProfile,
@@ -30,38 +25,9 @@ from emu.sequencer.profiles import (
     device_profile,
     runtime_profile,
 )
-from emu.sequencer.program import (
-    ActionListRecord,
-    BoundaryStream,
-    ContextProgram,
-    ContextType,
-    Direction,
-    NetworkGroupProgram,
-    Program,
-)
-from emu.sequencer.recipes import ContextRecipe, Wire
-from emu.sequencer.repeat import group_repeated
-from emu.sequencer.requirements import scatter_gather_limits
-from emu.sequencer.resources import ContextResources, GroupResources, GroupRules
+from emu.sequencer.program import Program
 
-MAX_BATCH_SIZE = 63  # HAILO_MAX_BATCH_SIZE, vdma.md 3.1
-MAX_CONTEXTS = 1024  # with the three that are not dynamic (hef-compile.md 1)
-CHUNK_SIZE = 1461  # CONTEXT_NETWORK_DATA_SINGLE_CONTROL_MAX_SIZE (firmware-actions.md 4)
-_MAX_NETWORKS = 0xFF
-_MAX_RECORD = 4096  # data bytes of an action list record in DDR (firmware-actions.md 4)
-
-
-@dataclass(frozen=True, slots=True)
-class CompileOptions:
-    """What a configure call depends on besides the HEF, whose `runtime` says for which HailoRT; defaults of cli.md."""
-
-    device: str | None = None
-    cluster_layout: int | None = None
-    batch: int = 1
-    net_batch: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    network_group: str | None = None
-    host: HostSettings = field(default_factory=HostSettings)
-    kv_cache: bool = False
+__all__ = ["CompileOptions", "compile_hef", "default_device"]
 
 
 def default_device(hw_arch: int) -> str:
@@ -86,7 +52,7 @@ def compile_hef(hef: Hef, options: CompileOptions | None = None) -> Program:
         check_size(hef)
         check_load(hef)
         device = device_profile(options.device or default_device(hef.header.hw_arch))
-        return _Configure(hef, options, runtime, device).run()
+        return _configure(hef, options, runtime, device)
 
 
 @contextmanager
@@ -103,346 +69,75 @@ def _no_collection() -> Iterator[None]:
         gc.enable()
 
 
-class _Configure:
-    """One configure call."""
-
-    def __init__(self, hef: Hef, options: CompileOptions, runtime: RuntimeProfile, device: DeviceProfile) -> None:
-        self.hef = hef
-        self.options = options
-        self.runtime = runtime
-        self.device = device
-        self.host = HostMemory(options.host)
-        self.consts = options.host.hw_consts or device.hw_consts
-        self.caches = CacheManager(self.host, runtime)
-        self.controls: list[bytes] = []
-
-    def run(self) -> Program:
-        check_compatible(self.hef, self.runtime, self.device)
-        groups = self._groups()
-        core_ops = [
-            select_core_op(self.hef, group, self.device, self.options.cluster_layout, self.options.host)
-            for group in groups
-        ]
-        self._check_networks(groups, core_ops)
-        check_strict_version(self.hef, self.runtime, self.options.host)
-        self._start_controls()
-        if len(groups) > self.runtime.max_applications:
-            raise HailoError(
-                HailoStatus.HAILO_INVALID_OPERATION,
-                f"{len(groups)} network groups, at most {self.runtime.max_applications} can be configured",
-            )
-        programs = tuple(
-            _GroupCompiler(self, group, core_op, index).run()
-            for index, (group, core_op) in enumerate(zip(groups, core_ops, strict=True))
+def _configure(hef: Hef, options: CompileOptions, runtime: RuntimeProfile, device: DeviceProfile) -> Program:
+    check_compatible(hef, runtime, device)
+    groups = _groups(hef, options)
+    core_ops = [select_core_op(hef, group, device, options.cluster_layout, options.host) for group in groups]
+    _check_networks(hef, options, groups, core_ops)
+    check_strict_version(hef, runtime, options.host)
+    if len(groups) > runtime.max_applications:
+        raise HailoError(
+            HailoStatus.HAILO_INVALID_OPERATION,
+            f"{len(groups)} network groups, at most {runtime.max_applications} can be configured",
         )
-        return Program(
-            self.runtime.name,
-            self.device.name,
-            self.options.batch,
-            programs,
-            self.host.descriptor_lists(),
-            self.host.continuous_buffers(),
-            tuple(self.controls),
-        )
-
-    def _groups(self) -> list[NetworkGroup]:
-        groups = list(self.hef.network_groups)
-        if self.runtime.groups_reversed:
-            groups.reverse()
-        name = self.options.network_group
-        if name is None:
-            return groups
-        chosen = [group for group in groups if group.network_group_name == name]
-        if not chosen:
-            names = ", ".join(group.network_group_name for group in groups)
-            raise UsageError(f"no network group {name!r} in the HEF (it has {names or 'none'})")
-        return chosen
-
-    def _check_networks(self, groups: Sequence[NetworkGroup], core_ops: Sequence[CoreOp]) -> None:
-        known = {
-            name
-            for group, core_op in zip(groups, core_ops, strict=True)
-            for name in network_names(group.network_group_name, core_op, self.hef.features)
-        }
-        for name in self.options.net_batch:
-            if name not in known:
-                raise UsageError(f"a batch for network {name!r}, the HEF has {', '.join(sorted(known)) or 'none'}")
-
-    def _start_controls(self) -> None:
-        """What the library asks before it compiles (captures, phase configure)."""
-        control_codes = control.Opcode
-        self.controls.append(control.encode_request(control_codes.IDENTIFY))
-        if not self.device.integrated:
-            self.controls.append(control.encode_request(control_codes.GET_DEVICE_INFORMATION))
-        self.controls.append(control.change_context_switch_status(control.ContextSwitchStatus.RESET))
-        self.controls.append(control.encode_request(control_codes.CONTEXT_SWITCH_CLEAR_CONFIGURED_APPS))
-        if self.device.has_layouts and not self.device.integrated:
-            self.controls.append(control.encode_request(control_codes.GET_DEVICE_INFORMATION))
+    host = HostMemory(options.host)
+    configuration = Configuration(
+        hef,
+        options,
+        runtime,
+        device,
+        host,
+        options.host.hw_consts or device.hw_consts,
+        CacheManager(host, runtime),
+        _first_controls(device),
+    )
+    programs = tuple(
+        GroupCompiler(configuration, group, core_op, index).run()
+        for index, (group, core_op) in enumerate(zip(groups, core_ops, strict=True))
+    )
+    return Program(
+        runtime.name,
+        device.name,
+        options.batch,
+        programs,
+        host.descriptor_lists(),
+        host.continuous_buffers(),
+        tuple(configuration.controls),
+    )
 
 
-class _GroupCompiler:
-    """Compiles one network group of a configure call."""
-
-    def __init__(self, configure: _Configure, group: NetworkGroup, core_op: CoreOp, index: int) -> None:
-        self._configure = configure
-        self._group = group
-        self._core_op = core_op
-        self._index = index
-        self._runtime = configure.runtime
-        self._device = configure.device
-        self._hef = configure.hef
-        self._features = configure.hef.features
-        self._split = self._features.split_allow_input_action and self._runtime.split_allow_input
-
-    def run(self) -> NetworkGroupProgram:
-        name, core_op = self._group.network_group_name, self._core_op
-        batches = self._batches()
-        if len(core_op.contexts) + 3 > MAX_CONTEXTS:
-            raise HailoError(
-                HailoStatus.HAILO_INVALID_HEF,
-                f"network group {name} has {len(core_op.contexts)} contexts, at most {MAX_CONTEXTS - 3} are possible",
-            )
-        preliminary = self._lower(core_op.preliminary_config.operation)
-        dynamic = [self._lower(context.operations) for context in core_op.contexts]
-        layers = [
-            edge_layers(
-                context_layers(
-                    name,
-                    core_op,
-                    context,
-                    index,
-                    self._hef.header.hw_arch,
-                    self._features,
-                    self._hef.version,
-                ),
-                self._device.integrated,
-            )
-            for index, context in enumerate(core_op.contexts)
-        ]
-        rules = GroupRules(
-            self._runtime,
-            self._device,
-            self._configure.consts,
-            self._features.core_hw_padding_config_in_dfc,
-            self._features.padded_ddr_buffers,
-            self._features.dual_direction_stream_index,
-            self._section(),
-            batches,
-        )
-        resources = GroupResources(self._configure.host, rules, layers, self._config_engines(), self._configure.caches)
-        lists = list(self._contexts(preliminary, dynamic, resources))
-        return self._send(preliminary, dynamic, resources, lists, batches)
-
-    def _batches(self) -> list[int]:
-        """Batch per network_index; HAILO_INVALID_ARGUMENT above 63."""
-        options = self._configure.options
-        names = network_names(self._group.network_group_name, self._core_op, self._features)
-        batches = [options.net_batch.get(name, options.batch) for name in names]
-        for name, batch in zip(names, batches, strict=True):
-            if not 0 <= batch <= MAX_BATCH_SIZE:
-                raise HailoError(
-                    HailoStatus.HAILO_INVALID_ARGUMENT,
-                    f"batch size {batch} of network {name} is above {MAX_BATCH_SIZE}",
-                )
-        if len(names) > _MAX_NETWORKS:
-            raise HailoError(
-                HailoStatus.HAILO_INVALID_HEF,
-                f"{len(names)} networks in network group {self._group.network_group_name}, at most {_MAX_NETWORKS}",
-            )
-        self._names = names
-        return [batch or 1 for batch in batches]
-
-    def _lower(self, operations: Iterable[Operation]) -> Lowered:
-        return lower(
-            operations,
-            inline_ccw=self._hef.container.version == 0,
-            multi_network=self._features.multi_network_support,
-        )
-
-    def _config_engines(self) -> list[int]:
-        """Engine of every config channel (hef-container.md 6.5); PCIe devices only have engine 0."""
-        metadata = self._core_op.network_group_metadata
-        count = metadata.cfg_channels_count or 1
-        if count > 0xFF:
-            raise HailoError(HailoStatus.HAILO_INVALID_HEF, f"{count} config channels exceed 255")
-        engines = [0] * count
-        if self._device.integrated:
-            for config in metadata.cfg_channels_config:
-                if config.cfg_channel_index < count:
-                    engines[config.cfg_channel_index] = config.engine_id
-        return engines
-
-    def _section(self) -> ZeroCopySection | None:
-        """The CCW section where its bytes are used in place (hef-container.md 4.2)."""
-        container, settings = self._hef.container, self._configure.options.host
-        if settings.is_on("HAILO_DISABLE_ALIGNED_CCWS"):
-            return None
-        if not self._runtime.zero_copy:
-            if self._features.shared_config and container.version:
-                raise HailoError(
-                    HailoStatus.HAILO_INTERNAL_FAILURE,
-                    f"SHARED_CONFIG never configures with {self._runtime.name} on this device",
-                )
-            return None
-        size = container.ccws_section_size % (1 << 64)
-        if container.version != 3 or not (self._features.shared_config or size > self._runtime.zero_copy_min_section):
-            return None
-        return ZeroCopySection(container.data[container.offset_zero_point :], container.offset_zero_point, size)
-
-    # --- contexts -----------------------------------------------------------------------------------------------
-
-    def _contexts(
-        self, preliminary: Lowered, dynamic: Sequence[Lowered], resources: GroupResources
-    ) -> Iterator[tuple[ContextType, int, list[Wire]]]:
-        opened = resources.activation()
-        yield ContextType.ACTIVATION, 0, recipes.activation(opened)
-        switching = resources.batch_switching()
-        yield ContextType.BATCH_SWITCHING, 0, recipes.batch_switching(preliminary.actions, switching, opened)
-        run_asap = self._features.preliminary_run_asap
-        first = resources.context(0, preliminary.config, attach_layers=run_asap)
-        recipe = ContextRecipe(
-            self._runtime,
-            self._hef.container.data[self._hef.container.offset_zero_point :],
-            self._hef.ccw,
-            resources.config_channels,
-            resources.boundary,
-            resources.boundary_channel,
-            self._hef.header.hw_arch,
-            len(dynamic) == 1,
-            self._split,
-        )
-        yield ContextType.PRELIMINARY, 0, recipe.preliminary(preliminary.actions, first, run_asap)
-        if resources.caches and len(dynamic) == 1:
-            raise HailoError(
-                HailoStatus.HAILO_INVALID_ARGUMENT, "caches are in use but the network has a single context"
-            )
-        contexts: list[ContextResources] = [
-            resources.context(index, lowered.config) for index, lowered in enumerate(dynamic)
-        ]
-        for index, lowered in enumerate(dynamic):
-            last = index == len(dynamic) - 1
-            following = (0 if last else index + 1) if self._split else index
-            actions = recipe.dynamic(
-                lowered.actions,
-                contexts[index],
-                contexts[following],
-                index,
-                following,
-                last and self._waits_for_cache(resources),
-            )
-            yield ContextType.DYNAMIC, index, actions
-
-    def _waits_for_cache(self, resources: GroupResources) -> bool:
-        if not resources.caches:
-            return False
-        if self._runtime.cache_wait_needs_flag:
-            return self._configure.options.kv_cache
-        switches = self._configure.options.host.switches
-        return switches.get("HAILORT_AUTO_UPDATE_CACHE_OFFSET") != "disabled"
-
-    # --- sending ------------------------------------------------------------------------------------------------
-
-    def _send(
-        self,
-        preliminary: Lowered,
-        dynamic: Sequence[Lowered],
-        resources: GroupResources,
-        lists: Sequence[tuple[ContextType, int, list[Wire]]],
-        batches: Sequence[int],
-    ) -> NetworkGroupProgram:
-        configure = self._configure
-        contexts = [_serialize(kind, index, actions, self._runtime.name) for kind, index, actions in lists]
-        records: tuple[ActionListRecord, ...] = ()
-        if self._uses_ddr_action_list(contexts):
-            records = tuple(self._record(context) for context in contexts if context.chunks)
-        header = control.ApplicationHeader(
-            dynamic_contexts_count=len(dynamic),
-            preliminary_run_asap=int(self._features.preliminary_run_asap),
-            batch_register_config=int(self._features.batch_register_config),
-            can_fast_batch_switch=int(not (preliminary.writes_batch_size or dynamic[0].writes_batch_size)),
-            networks_count=len(batches),
-            csm_buffer_size=scatter_gather_limits(configure.options.host.desc_max_page).default_page_size,
-            batch_size=batches[max(range(len(batches)), key=lambda number: self._names[number])],
-            external_action_list_address=records[0].dma_address if records else 0,
-            config_channels_count=len(resources.config_channels),
-            config_channels=tuple(resources.config_channels),
-            split_allow_input_action=int(self._split),
-        ).encode(self._runtime.name)
-        request = control.encode_request(control.Opcode.GET_HW_CONSTS)
-        configure.controls += [request] * resources.hw_consts_requests
-        configure.controls.append(control.set_network_group_header(header))
-        if not records:
-            for context in contexts:
-                configure.controls += control.set_context_info(
-                    context.context_type, context.action_list, context.chunks
-                )
-        return NetworkGroupProgram(
-            name=self._group.network_group_name,
-            application_index=self._index,
-            application_header=header,
-            contexts=() if records else tuple(contexts),
-            ddr_action_list=records,
-            streams=self._streams(resources),
-            batch_size=max(batches),
-        )
-
-    def _uses_ddr_action_list(self, contexts: Sequence[ContextProgram]) -> bool:
-        if not self._device.integrated:
-            return False
-        if self._configure.options.host.is_on("HAILO_DDR_ACTION_LIST"):
-            return True
-        size = sum(len(context.action_list) for context in contexts)
-        return size > self._runtime.ddr_action_list_threshold
-
-    def _record(self, context: ContextProgram) -> ActionListRecord:
-        if len(context.action_list) > _MAX_RECORD:
-            raise HailoError(
-                HailoStatus.HAILO_INTERNAL_FAILURE,
-                f"an action list of {len(context.action_list)} bytes does not fit the {_MAX_RECORD} of a record in "
-                "DDR (the real program crashes)",
-                context=context.index,
-            )
-        return ActionListRecord(self._configure.host.action_list_address(), context)
-
-    def _streams(self, resources: GroupResources) -> tuple[BoundaryStream, ...]:
-        def stream(layer: EdgeLayer) -> BoundaryStream:
-            return BoundaryStream(
-                name=layer.name,
-                direction=layer.direction,
-                stream_index=layer.stream_index,
-                packed_vdma_channel_id=resources.boundary_channel(layer),
-                network_index=layer.network_index,
-                context_index=layer.context_index,
-                hw_frame_size=layer.hw_frame_size,
-                transfer_size=layer.transfer_size,
-                transfers_per_frame=layer.transfers_per_frame,
-                dma_address=resources.boundary_address(layer),
-                batch_size=resources.batch(layer),
-            )
-
-        return tuple(
-            stream(layer)
-            for direction in (Direction.H2D, Direction.D2H)
-            for layer in resources.boundary
-            if layer.direction is direction
-        )
+def _groups(hef: Hef, options: CompileOptions) -> Sequence[NetworkGroup]:
+    groups = hef.ordered_network_groups
+    if options.network_group is None:
+        return groups
+    chosen = [group for group in groups if group.network_group_name == options.network_group]
+    if not chosen:
+        names = ", ".join(group.network_group_name for group in groups)
+        raise UsageError(f"no network group {options.network_group!r} in the HEF (it has {names or 'none'})")
+    return chosen
 
 
-def _serialize(kind: ContextType, index: int, actions: list[Wire], runtime: str) -> ContextProgram:
-    """Encoded and cut into chunks; a buffer never crosses a chunk (firmware-actions.md 4).
+def _check_networks(
+    hef: Hef, options: CompileOptions, groups: Sequence[NetworkGroup], core_ops: Sequence[CoreOp]
+) -> None:
+    known = {
+        name
+        for group, core_op in zip(groups, core_ops, strict=True)
+        for name in network_names(group.network_group_name, core_op, hef.features)
+    }
+    for name in options.net_batch:
+        if name not in known:
+            raise UsageError(f"a batch for network {name!r}, the HEF has {', '.join(sorted(known)) or 'none'}")
 
-    No repeat grouping is applied to the activation context (hef-compile.md 4.1).
-    """
-    entries = actions if kind is ContextType.ACTIVATION else group_repeated(actions)
-    buffers: list[bytes] = []
-    chunks: list[int] = []
-    length = 0
-    for buffer in encode(entries, runtime):  # type: ignore[arg-type]
-        if length + len(buffer) > CHUNK_SIZE:
-            chunks.append(length)
-            length = 0
-        length += len(buffer)
-        buffers.append(buffer)
-    if length:
-        chunks.append(length)
-    return ContextProgram(kind, index, b"".join(buffers), tuple(chunks))
+
+def _first_controls(device: DeviceProfile) -> list[bytes]:
+    """What the library asks before it compiles (captures, phase configure)."""
+    device_information = control.encode_request(control.Opcode.GET_DEVICE_INFORMATION)
+    out = [control.encode_request(control.Opcode.IDENTIFY)]
+    if not device.integrated:
+        out.append(device_information)
+    out.append(control.change_context_switch_status(control.ContextSwitchStatus.RESET))
+    out.append(control.encode_request(control.Opcode.CONTEXT_SWITCH_CLEAR_CONFIGURED_APPS))
+    if device.has_layouts and not device.integrated:
+        out.append(device_information)  # for its cluster layout
+    return out

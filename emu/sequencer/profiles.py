@@ -103,7 +103,6 @@ class RuntimeProfile:
     name: str
     library_version: tuple[int, int, int]
     accepted_archs: Mapping[str, frozenset[int]]
-    groups_reversed: bool
     boundary_by_context: bool
     channel_id_shift: int
     max_config_channels: int | None
@@ -145,7 +144,6 @@ _4_23 = RuntimeProfile(
             "hailo8l": (HwArch.HAILO8L,),
         }
     ),
-    groups_reversed=True,
     boundary_by_context=False,
     channel_id_shift=5,
     max_config_channels=None,
@@ -183,7 +181,6 @@ _5_2 = RuntimeProfile(
             if profile.integrated  # no driver for the Hailo-8 family any more (vdma.md, source key)
         }
     ),
-    groups_reversed=False,
     boundary_by_context=True,
     channel_id_shift=6,
     max_config_channels=24,

@@ -25,9 +25,9 @@ _U16 = 0xFFFF
 Wire = Action | Marker
 
 
-def activation(resources: ContextResources) -> list[Wire]:
+def activation(resources: ContextResources) -> list[Action]:
     """Opens every boundary channel (hef-compile.md 4.1)."""
-    out: list[Wire] = [Action(A.BURST_CREDITS_TASK_RESET, ())]
+    out = [Action(A.BURST_CREDITS_TASK_RESET, ())]
     for resource in resources.layers:
         layer, buffer = resource.layer, resource.buffer
         if layer.direction is D2H:
@@ -221,8 +221,7 @@ class ContextRecipe:
         if not self._split:
             return [*actions[:first], *before, *actions[first : last + 1], *after, *actions[last + 1 :]]
         out = [*actions[: last + 1], *after, *actions[last + 1 :]]
-        marker, end = _only_group(out, lambda action: action is PRE_ALLOW_INPUT, index)
-        del end
+        marker, _ = _only_group(out, lambda action: action is PRE_ALLOW_INPUT, index)
         return [*out[:marker], *before, *out[marker:]]
 
     def _map_streams(self, resources: ContextResources, index: int) -> Iterator[Action]:
@@ -417,13 +416,13 @@ def _resolve(actions: Iterable[Abstract], resources: ContextResources) -> list[W
     """Look up the streams that actions name among the context's own layers (hef-compile.md 5)."""
     out: list[Wire] = []
     for action in actions:
-        kind = action.__class__
-        if kind is AllowInput:
-            out.append(_fetch_data(action, resources))  # type: ignore[arg-type]
-        elif kind is WaitOutputDone or kind is WaitDmaIdle:
-            out.append(_wait_output(action, resources))  # type: ignore[arg-type]
+        if isinstance(action, Action | Marker):
+            out.append(action)
+        elif isinstance(action, AllowInput):
+            out.append(_fetch_data(action, resources))
         else:
-            out.append(action)  # type: ignore[arg-type]
+            assert not isinstance(action, WriteCcw), "fetched before"
+            out.append(_wait_output(action, resources))
     return out
 
 

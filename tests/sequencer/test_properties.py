@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from emu.hef import open_hef
 from emu.hef import operations as ops
 from emu.sequencer.actions import Action, ActionType, Repeated, encode
-from emu.sequencer.compile import CHUNK_SIZE, CompileOptions, compile_hef
+from emu.sequencer.compile import CompileOptions, compile_hef
 from emu.sequencer.control import Opcode, decode_request
+from emu.sequencer.group import CHUNK_SIZE
 from emu.sequencer.profiles import DEVICES, RUNTIME_PROFILES
 from emu.sequencer.program import ContextProgram, ContextType, NetworkGroupProgram, Program
 from tests.strategies.hefs import Drawn, hefs

@@ -1,0 +1,317 @@
+"""One network group of a configure call: its contexts compiled, serialised and put into control messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from emu.errors import HailoError, HailoStatus
+from emu.hef import Hef
+from emu.hef.layers import context_layers, network_names
+from emu.hef.model import CoreOp, NetworkGroup
+from emu.hef.operations import Operation
+from emu.sequencer import control, recipes
+from emu.sequencer.actions import Entry, encode
+from emu.sequencer.caches import CacheManager
+from emu.sequencer.config import ZeroCopySection
+from emu.sequencer.host import HostMemory
+from emu.sequencer.layers import EdgeLayer, edge_layers
+from emu.sequencer.lower import Lowered, lower
+from emu.sequencer.options import CompileOptions
+from emu.sequencer.profiles import DeviceProfile, HwConsts, RuntimeProfile
+from emu.sequencer.program import (
+    ActionListRecord,
+    BoundaryStream,
+    ContextProgram,
+    ContextType,
+    Direction,
+    NetworkGroupProgram,
+)
+from emu.sequencer.recipes import ContextRecipe
+from emu.sequencer.repeat import group_repeated
+from emu.sequencer.requirements import scatter_gather_limits
+from emu.sequencer.resources import ContextResources, GroupResources, GroupRules
+
+MAX_BATCH_SIZE = 63  # HAILO_MAX_BATCH_SIZE, vdma.md 3.1
+MAX_CONTEXTS = 1024  # with the three that are not dynamic (hef-compile.md 1)
+CHUNK_SIZE = 1461  # CONTEXT_NETWORK_DATA_SINGLE_CONTROL_MAX_SIZE (firmware-actions.md 4)
+_MAX_NETWORKS = 0xFF
+_MAX_RECORD = 4096  # data bytes of an action list record in DDR (firmware-actions.md 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What the network groups of one configure call share: addresses go on counting, caches and messages add up."""
+
+    hef: Hef
+    options: CompileOptions
+    runtime: RuntimeProfile
+    device: DeviceProfile
+    host: HostMemory
+    consts: HwConsts
+    caches: CacheManager
+    controls: list[bytes]
+
+
+class GroupCompiler:
+    """Compiles one network group of a configure call."""
+
+    def __init__(self, configuration: Configuration, group: NetworkGroup, core_op: CoreOp, index: int) -> None:
+        self._configuration = configuration
+        self._group = group
+        self._core_op = core_op
+        self._index = index
+        self._runtime = configuration.runtime
+        self._device = configuration.device
+        self._hef = configuration.hef
+        self._features = configuration.hef.features
+        self._split = self._features.split_allow_input_action and self._runtime.split_allow_input
+
+    def run(self) -> NetworkGroupProgram:
+        name, core_op = self._group.network_group_name, self._core_op
+        batches = self._batches()
+        if len(core_op.contexts) + 3 > MAX_CONTEXTS:
+            raise HailoError(
+                HailoStatus.HAILO_INVALID_HEF,
+                f"network group {name} has {len(core_op.contexts)} contexts, at most {MAX_CONTEXTS - 3} are possible",
+            )
+        preliminary = self._lower(core_op.preliminary_config.operation)
+        dynamic = [self._lower(context.operations) for context in core_op.contexts]
+        layers = [
+            edge_layers(
+                context_layers(
+                    name,
+                    core_op,
+                    context,
+                    index,
+                    self._hef.header.hw_arch,
+                    self._features,
+                    self._hef.version,
+                ),
+                self._device.integrated,
+            )
+            for index, context in enumerate(core_op.contexts)
+        ]
+        rules = GroupRules(
+            self._runtime,
+            self._device,
+            self._configuration.consts,
+            self._features.core_hw_padding_config_in_dfc,
+            self._features.padded_ddr_buffers,
+            self._features.dual_direction_stream_index,
+            self._section(),
+            batches,
+        )
+        resources = GroupResources(
+            self._configuration.host, rules, layers, self._config_engines(), self._configuration.caches
+        )
+        lists = list(self._contexts(preliminary, dynamic, resources))
+        return self._send(preliminary, dynamic, resources, lists, batches)
+
+    def _batches(self) -> list[int]:
+        """Batch per network_index; HAILO_INVALID_ARGUMENT above 63."""
+        options = self._configuration.options
+        names = network_names(self._group.network_group_name, self._core_op, self._features)
+        batches = [options.net_batch.get(name, options.batch) for name in names]
+        for name, batch in zip(names, batches, strict=True):
+            if not 0 <= batch <= MAX_BATCH_SIZE:
+                raise HailoError(
+                    HailoStatus.HAILO_INVALID_ARGUMENT,
+                    f"batch size {batch} of network {name} is above {MAX_BATCH_SIZE}",
+                )
+        if len(names) > _MAX_NETWORKS:
+            raise HailoError(
+                HailoStatus.HAILO_INVALID_HEF,
+                f"{len(names)} networks in network group {self._group.network_group_name}, at most {_MAX_NETWORKS}",
+            )
+        self._names = names
+        return [batch or 1 for batch in batches]
+
+    def _lower(self, operations: Iterable[Operation]) -> Lowered:
+        return lower(
+            operations,
+            inline_ccw=self._hef.container.version == 0,
+            multi_network=self._features.multi_network_support,
+        )
+
+    def _config_engines(self) -> list[int]:
+        """Engine of every config channel (hef-container.md 6.5); PCIe devices only have engine 0."""
+        metadata = self._core_op.network_group_metadata
+        count = metadata.cfg_channels_count or 1
+        engines: dict[int, int] = {}
+        if self._device.integrated:
+            for config in metadata.cfg_channels_config:
+                engines.setdefault(config.cfg_channel_index, config.engine_id)
+        return [engines.get(index, 0) for index in range(count)]
+
+    def _section(self) -> ZeroCopySection | None:
+        """The CCW section where its bytes are used in place (hef-container.md 4.2)."""
+        container, settings = self._hef.container, self._configuration.options.host
+        if settings.is_on("HAILO_DISABLE_ALIGNED_CCWS"):
+            return None
+        if not self._runtime.zero_copy:
+            if self._features.shared_config and container.version:
+                raise HailoError(
+                    HailoStatus.HAILO_INTERNAL_FAILURE,
+                    f"SHARED_CONFIG never configures with {self._runtime.name} on this device",
+                )
+            return None
+        size = container.ccws_section_size % (1 << 64)
+        if container.version != 3 or not (self._features.shared_config or size > self._runtime.zero_copy_min_section):
+            return None
+        return ZeroCopySection(container.data[container.offset_zero_point :], container.offset_zero_point, size)
+
+    # --- contexts -----------------------------------------------------------------------------------------------
+
+    def _contexts(
+        self, preliminary: Lowered, dynamic: Sequence[Lowered], resources: GroupResources
+    ) -> Iterator[tuple[ContextType, int, Sequence[Entry]]]:
+        """The contexts in the order they are sent; the activation context alone is not grouped (hef-compile.md 4.1)."""
+        opened = resources.activation()
+        yield ContextType.ACTIVATION, 0, recipes.activation(opened)
+        switching = resources.batch_switching()
+        batch_switch = recipes.batch_switching(preliminary.actions, switching, opened)
+        yield ContextType.BATCH_SWITCHING, 0, group_repeated(batch_switch)
+        run_asap = self._features.preliminary_run_asap
+        first = resources.context(0, preliminary.config, attach_layers=run_asap)
+        recipe = ContextRecipe(
+            self._runtime,
+            self._hef.container.data[self._hef.container.offset_zero_point :],
+            self._hef.ccw,
+            resources.config_channels,
+            resources.boundary,
+            resources.boundary_channel,
+            self._hef.header.hw_arch,
+            len(dynamic) == 1,
+            self._split,
+        )
+        yield ContextType.PRELIMINARY, 0, group_repeated(recipe.preliminary(preliminary.actions, first, run_asap))
+        if resources.caches and len(dynamic) == 1:
+            raise HailoError(
+                HailoStatus.HAILO_INVALID_ARGUMENT, "caches are in use but the network has a single context"
+            )
+        contexts: list[ContextResources] = [
+            resources.context(index, lowered.config) for index, lowered in enumerate(dynamic)
+        ]
+        for index, lowered in enumerate(dynamic):
+            last = index == len(dynamic) - 1
+            following = (0 if last else index + 1) if self._split else index
+            actions = recipe.dynamic(
+                lowered.actions,
+                contexts[index],
+                contexts[following],
+                index,
+                following,
+                last and self._waits_for_cache(resources),
+            )
+            yield ContextType.DYNAMIC, index, group_repeated(actions)
+
+    def _waits_for_cache(self, resources: GroupResources) -> bool:
+        if not resources.caches:
+            return False
+        if self._runtime.cache_wait_needs_flag:
+            return self._configuration.options.kv_cache
+        switches = self._configuration.options.host.switches
+        return switches.get("HAILORT_AUTO_UPDATE_CACHE_OFFSET") != "disabled"
+
+    # --- sending ------------------------------------------------------------------------------------------------
+
+    def _send(
+        self,
+        preliminary: Lowered,
+        dynamic: Sequence[Lowered],
+        resources: GroupResources,
+        lists: Sequence[tuple[ContextType, int, Sequence[Entry]]],
+        batches: Sequence[int],
+    ) -> NetworkGroupProgram:
+        contexts = [_serialize(kind, index, entries, self._runtime.name) for kind, index, entries in lists]
+        records: tuple[ActionListRecord, ...] = ()
+        if self._uses_ddr_action_list(contexts):
+            records = tuple(self._record(context) for context in contexts if context.chunks)
+        header = control.ApplicationHeader(
+            dynamic_contexts_count=len(dynamic),
+            preliminary_run_asap=int(self._features.preliminary_run_asap),
+            batch_register_config=int(self._features.batch_register_config),
+            can_fast_batch_switch=int(not (preliminary.writes_batch_size or dynamic[0].writes_batch_size)),
+            networks_count=len(batches),
+            csm_buffer_size=scatter_gather_limits(self._configuration.options.host.desc_max_page).default_page_size,
+            batch_size=batches[max(range(len(batches)), key=lambda number: self._names[number])],
+            external_action_list_address=records[0].dma_address if records else 0,
+            config_channels_count=len(resources.config_channels),
+            config_channels=tuple(resources.config_channels),
+            split_allow_input_action=int(self._split),
+        ).encode(self._runtime.name)
+        request = control.encode_request(control.Opcode.GET_HW_CONSTS)
+        self._configuration.controls.extend([request] * resources.hw_consts_requests)
+        self._configuration.controls.append(control.set_network_group_header(header))
+        if not records:
+            for context in contexts:
+                self._configuration.controls.extend(
+                    control.set_context_info(context.context_type, context.action_list, context.chunks)
+                )
+        return NetworkGroupProgram(
+            name=self._group.network_group_name,
+            application_index=self._index,
+            application_header=header,
+            contexts=() if records else tuple(contexts),
+            ddr_action_list=records,
+            streams=self._streams(resources),
+            batch_size=max(batches),
+        )
+
+    def _uses_ddr_action_list(self, contexts: Sequence[ContextProgram]) -> bool:
+        if not self._device.integrated:
+            return False
+        if self._configuration.options.host.is_on("HAILO_DDR_ACTION_LIST"):
+            return True
+        size = sum(len(context.action_list) for context in contexts)
+        return size > self._runtime.ddr_action_list_threshold
+
+    def _record(self, context: ContextProgram) -> ActionListRecord:
+        if len(context.action_list) > _MAX_RECORD:
+            raise HailoError(
+                HailoStatus.HAILO_INTERNAL_FAILURE,
+                f"an action list of {len(context.action_list)} bytes does not fit the {_MAX_RECORD} of a record in "
+                "DDR (the real program crashes)",
+                context=context.index,
+            )
+        return ActionListRecord(self._configuration.host.action_list_address(), context)
+
+    def _streams(self, resources: GroupResources) -> tuple[BoundaryStream, ...]:
+        def stream(layer: EdgeLayer) -> BoundaryStream:
+            return BoundaryStream(
+                name=layer.name,
+                direction=layer.direction,
+                stream_index=layer.stream_index,
+                packed_vdma_channel_id=resources.boundary_channel(layer),
+                network_index=layer.network_index,
+                context_index=layer.context_index,
+                hw_frame_size=layer.hw_frame_size,
+                transfer_size=layer.transfer_size,
+                transfers_per_frame=layer.transfers_per_frame,
+                dma_address=resources.boundary_address(layer),
+                batch_size=resources.batch(layer),
+            )
+
+        return tuple(
+            stream(layer)
+            for direction in (Direction.H2D, Direction.D2H)
+            for layer in resources.boundary
+            if layer.direction is direction
+        )
+
+
+def _serialize(kind: ContextType, index: int, entries: Sequence[Entry], runtime: str) -> ContextProgram:
+    """Encoded and cut into chunks; a buffer never crosses a chunk (firmware-actions.md 4)."""
+    buffers: list[bytes] = []
+    chunks: list[int] = []
+    length = 0
+    for buffer in encode(entries, runtime):
+        if length + len(buffer) > CHUNK_SIZE:
+            chunks.append(length)
+            length = 0
+        length += len(buffer)
+        buffers.append(buffer)
+    if length:
+        chunks.append(length)
+    return ContextProgram(kind, index, b"".join(buffers), tuple(chunks))
