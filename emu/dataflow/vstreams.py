@@ -102,7 +102,8 @@ class InputVStream:
         if len(planes) != len(self._transforms):
             raise HailoError(
                 HailoStatus.HAILO_INVALID_ARGUMENT,
-                f"{self.info.name}: {len(planes)} {self.info.format.order.name} planes for {len(self._transforms)} streams",
+                f"{self.info.name}: {self.info.format.order.name} has {len(planes)} planes, the HEF"
+                f" {len(self._transforms)} streams for them",
             )
         converted = {}
         for (name, transform), plane in zip(self._transforms.items(), planes, strict=True):

@@ -36,7 +36,8 @@ FILL = 0xCD
 
 def vectors(name: str) -> list[Any]:
     """The cases of one vector file as pytest parameters; from the shared material, or the copy in tests/data."""
-    for path in (SHARED / "vectors" / f"{name}.json", DATA / "vectors" / f"{name}.json"):
+    places = (SHARED / "vectors" / f"{name}.json", DATA / "vectors" / f"{name}.json", DATA / f"{name}.json")
+    for path in places:
         if path.exists():
             cases = json.loads(path.read_text())
             return [
