@@ -5,6 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -13,8 +17,10 @@ from emu.cli.main import cli
 from emu.errors import UsageError
 from emu.estimate import Estimate, estimate
 from emu.hef import open_hef
+from emu.hef.enums import HwArch
 from emu.hw import profiles
 from emu.hw.timing import NS, network_compute
+from emu.hw.workload import assumed_clock_hz
 from emu.sequencer.compile import CompileOptions
 from tests.conftest import ROOT, SHARED, needs_shared
 from tests.estimate.cases import FILES
@@ -209,3 +215,28 @@ def test_an_estimate_is_immutable() -> None:
     result = estimate(open_hef(EXAMPLE))
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.device = "hailo8"  # type: ignore[misc]
+
+
+@needs_shared
+def test_action_lists_in_ddr_take_the_same_time() -> None:
+    """Where the lists lie changes how they are handed over, not how they run."""
+    arguments = (str(SHARED / "hef" / "face_landmarks_lite_2ctx.v3.hailo1xh.hef"), "--batch", "1,8", "--json")
+    assert text(*arguments, "--host", "HAILO_DDR_ACTION_LIST=1") == text(*arguments)
+
+
+@pytest.mark.parametrize(("hw_arch", "clock_hz"), [(HwArch.HAILO8R, 200e6), (HwArch.HAILO8P, 400e6)])
+def test_a_hailo_8r_hef_assumes_200_mhz(hw_arch: HwArch, clock_hz: float) -> None:
+    hef: Any = SimpleNamespace(header=SimpleNamespace(hw_arch=hw_arch))
+    assert assumed_clock_hz(hef, profiles.load("hailo8")) == clock_hz
+
+
+def test_estimating_imports_neither_simpy_nor_numpy() -> None:
+    """They would be most of the time of the command."""
+    code = (
+        "import sys\n"
+        "from emu.cli.main import cli\n"
+        f"cli.main(['estimate', {str(EXAMPLE)!r}, '--json'], standalone_mode=False)\n"
+        "print([name for name in ('simpy', 'numpy') if name in sys.modules], file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
