@@ -321,7 +321,7 @@ def test_mask_room_changes_the_frame() -> None:
     output.configure(max_accumulated_mask_size=10, score_threshold=0.0)
     assert output.frame_size < before
     bridge = FrameBridge(group, runtime=runtime)
-    bridge.output_vstreams[0].configure(max_accumulated_mask_size=0, max_proposals_total=1, score_threshold=0.0)
+    bridge.output_vstreams[0].configure(max_accumulated_mask_size=0, max_proposals_total=1, score_threshold=0.5)
     assert bridge.outputs(noise(group, 3))
     assert bridge.notes and bridge.notes[0].startswith("HAILO_INSUFFICIENT_BUFFER(5): frame 0 of pp_out")
 
