@@ -24,7 +24,8 @@ NODE_LIMIT = 10000
 _QUANTISES_BY_OPERAND = {"OnnxInt8Quantize", "OnnxInt8Dequantize"}
 """Their scale and zero point are operands; parameters would apply twice."""
 
-assert ms_maps and ms_places and ms_pointwise  # imported for what they register
+FAMILIES = (ms_maps, ms_places, ms_pointwise)
+"""The modules that fill LOWERINGS."""
 
 
 def read(data: bytes | memoryview) -> Graph:
