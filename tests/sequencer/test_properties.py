@@ -12,7 +12,7 @@ from emu.hef import open_hef
 from emu.hef import operations as ops
 from emu.sequencer.actions import Action, ActionType, Repeated, encode
 from emu.sequencer.compile import CompileOptions, compile_hef
-from emu.sequencer.control import Opcode, decode_request
+from emu.sequencer.control import ApplicationHeader, Opcode, decode_request
 from emu.sequencer.group import CHUNK_SIZE
 from emu.sequencer.profiles import DEVICES, RUNTIME_PROFILES
 from emu.sequencer.program import ContextProgram, ContextType, NetworkGroupProgram, Program
@@ -80,7 +80,6 @@ def _check_channels(group: NetworkGroupProgram, program: Program) -> None:
     boundary = {channel for context in group.contexts for channel in _channels(_flat(context, runtime), _OPENS)}
     assert boundary == {stream.packed_vdma_channel_id for stream in group.streams}
     assert len(boundary) == len(group.streams)
-    single = sum(context.context_type is ContextType.DYNAMIC for context in group.contexts) == 1
     for context in group.contexts:
         actions = _flat(context, runtime)
         config = _channels(actions, {A.ACTIVATE_CFG_CHANNEL})
@@ -93,10 +92,17 @@ def _check_channels(group: NetworkGroupProgram, program: Program) -> None:
             engine, index = channel >> shift, channel & (1 << shift) - 1
             assert engine < device.engines
             assert index in device.h2d_channels or index in device.d2h_channels
-        if context.context_type is ContextType.DYNAMIC and not single:
-            assert Counter(_channels(actions, {A.DEACTIVATE_VDMA_CHANNEL})) == Counter(internal)
-            opened = _channels(actions, {A.RESUME_VDMA_CHANNEL})
-            assert opened == _channels(actions, {A.PAUSE_VDMA_CHANNEL})
+    dynamic = [_flat(context, runtime) for context in group.contexts if context.context_type is ContextType.DYNAMIC]
+    if len(dynamic) == 1:
+        return  # it stays active until the application is reset
+    header = ApplicationHeader.decode(group.application_header, runtime)
+    if header.split_allow_input_action:
+        # extension 34: a context activates for the next one, and ends its own (hef-compile.md 4.5)
+        dynamic = [[action for actions in dynamic for action in actions]]
+    for actions in dynamic:
+        assert Counter(_channels(actions, _INTERNAL)) == Counter(_channels(actions, {A.DEACTIVATE_VDMA_CHANNEL}))
+        opened = Counter(_channels(actions, {A.RESUME_VDMA_CHANNEL}))
+        assert opened == Counter(_channels(actions, {A.PAUSE_VDMA_CHANNEL}))
 
 
 def _check_streams(actions: list[Action]) -> None:
