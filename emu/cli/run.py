@@ -32,6 +32,10 @@ class RunOptions:
     until: str | None = None
     actions: str | None = None
     compute_time: float | None = None
+    schedule: str = "sequential"
+    inject: tuple[str, ...] = ()
+    dump_memory: str | None = None
+    coverage: bool = False
 
 
 class _RunCommand(click.Command):
@@ -45,18 +49,14 @@ class _RunCommand(click.Command):
 @click.argument("models", nargs=-1, metavar="MODEL...")
 @hef_options
 @click.option("--trace", metavar="[=FILE]", help="Print a readable line per event, or write FILE.")
-@click.option(
-    "--trace-format", type=click.Choice(TRACE_FORMATS), help="Format of the trace file (default jsonl)."
-)
+@click.option("--trace-format", type=click.Choice(TRACE_FORMATS), help="Format of the trace file (default jsonl).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--timing", is_flag=True, help="Also show wall-clock figures.")
 @click.option("--input", multiple=True, metavar="NAME=FILE", help="Input frames, .npy or .bin.")
 @click.option("--inputs", metavar="FILE.npz", help="Several inputs at once.")
 @click.option("--output-dir", metavar="DIR", help="Keep every output as NN_NAME.npy.")
 @click.option("--outputs", metavar="FILE.npz", help="Keep all outputs in one file.")
-@click.option(
-    "--device-output", multiple=True, metavar="NAME=FILE.bin", help="Real bytes of a device stream."
-)
+@click.option("--device-output", multiple=True, metavar="NAME=FILE.bin", help="Real bytes of a device stream.")
 @click.option("--until", metavar="OP", help="OM/MS: compute only what precedes OP and show its inputs.")
 @click.option("--actions", metavar="FILE", help="Execute the action lists of a capture instead of a model.")
 @click.option(
@@ -65,6 +65,15 @@ class _RunCommand(click.Command):
     metavar="NS",
     help="Measured time from the last input byte to the outputs, in place of the HEF's own figures.",
 )
+@click.option(
+    "--schedule",
+    type=click.Choice(("sequential", "round-robin")),
+    default="sequential",
+    help="Several network groups: one after the other, or a batch of each in turn.",
+)
+@click.option("--inject", multiple=True, metavar="FAULT", help="Inject a fault (docs/device.md).")
+@click.option("--dump-memory", metavar="FILE", help="Write the registers and memory of the chip at the end.")
+@click.option("--coverage", is_flag=True, help="Show which actions and statuses the run touched.")
 def command(
     models: tuple[str, ...],
     common: HefOptions,
@@ -80,6 +89,10 @@ def command(
     until: str | None,
     actions: str | None,
     compute_time: float | None,
+    schedule: str,
+    inject: tuple[str, ...],
+    dump_memory: str | None,
+    coverage: bool,
 ) -> None:
     """Execute HEFs on the simulated device, or an OM/MS graph on the numpy reference executor."""
     if as_json and trace == TRACE_TO_STDOUT:
@@ -101,6 +114,10 @@ def command(
         until=until,
         actions=actions,
         compute_time=compute_time,
+        schedule=schedule,
+        inject=inject,
+        dump_memory=dump_memory,
+        coverage=coverage,
     )
     if bool(models) == (actions is not None):
         raise UsageError("run takes one or more MODELs, or --actions FILE")
@@ -118,11 +135,11 @@ def command(
         run_hef.run(options)
         return
     if len(options.models) > 1:
-        raise UsageError(
-            f"several models at once must all be HEFs; an OM or MS graph runs alone ({len(models)} given)"
-        )
+        raise UsageError(f"several models at once must all be HEFs; an OM or MS graph runs alone ({len(models)} given)")
     refused = common.given() + ["--trace"] * (trace is not None) + ["--device-output"] * bool(device_output)
-    refused += ["--compute-time"] * (compute_time is not None)
+    refused += ["--compute-time"] * (compute_time is not None) + ["--inject"] * bool(inject)
+    refused += ["--schedule"] * (schedule != "sequential") + ["--dump-memory"] * (dump_memory is not None)
+    refused += ["--coverage"] * coverage
     if refused:
         raise UsageError(f"{', '.join(refused)}: not for OM and MS graphs", file=models[0])
     from emu.cli import run_graph

@@ -68,6 +68,8 @@ class Clusters:
         self.memory = memory
         self.sequencers = {c: Sequencer(c) for c in sorted(self.enabled)}
         self._lcus: dict[int, Lcu] = {}
+        self.used_lcus: set[int] = set()
+        self.used_sequencers: set[int] = set()
 
     def lcu(self, packed: int) -> Lcu:
         """The LCU of a packed_lcu_id; checks that cluster and index exist on this device and layout."""
@@ -81,6 +83,7 @@ class Clusters:
             S.CONTEXT_SWITCH_STATUS_INVALID_LCU_INDEX,
             f"LCU {index}: a cluster has {self.profile.lcus_per_cluster}",
         )
+        self.used_lcus.add(packed)
         return self._lcus.setdefault(packed, Lcu(cluster, index))
 
     def check_cluster(self, cluster: int) -> None:
@@ -146,6 +149,7 @@ class Clusters:
         """TRIGGER_SEQUENCER: write its configuration and start it."""
         sequencer = self.sequencer(cluster)
         sequencer.arguments, sequencer.done_at = arguments, done_at
+        self.used_sequencers.add(cluster)
         base = lcu_address(cluster, 0) & ~0xFFFFF | _SEQUENCER_BASE
         for offset, value in enumerate(arguments.values()):
             self.memory.write_word(base + 8 * offset, value & 0xFFFFFFFF)
@@ -156,9 +160,6 @@ class Clusters:
     def reset(self) -> None:
         self._lcus.clear()
         self.sequencers = {c: Sequencer(c) for c in sorted(self.enabled)}
-
-    def all_lcus(self) -> list[Lcu]:
-        return [self._lcus[packed] for packed in sorted(self._lcus)]
 
     def _program(self, lcu: Lcu, network: int, address: int, count: int, batch: int) -> None:
         require(

@@ -15,13 +15,14 @@ from emu.hw.clock import Clock
 from emu.hw.cluster import Clusters
 from emu.hw.config import NEVER, ConfigChannel, ConfigManager, ConfigSource, RunCache
 from emu.hw.controls import Controls
-from emu.hw.core import Core, HostPort
+from emu.hw.core import Core
 from emu.hw.faults import Faults
 from emu.hw.firmware import Firmware, RunTimeError
 from emu.hw.hostmem import HostMemory
 from emu.hw.memory import AddressSpace, regions
 from emu.hw.nms import NmsUnits
 from emu.hw.notifications import Notification, breakpoint_reached, run_time_error, start_update_cache_offset
+from emu.hw.passes import HostPort
 from emu.hw.profiles import Profile
 from emu.hw.tasks import BurstCreditsTask, DdrBufferingTask
 from emu.hw.timing import NS, Compute, ConfigBus, Flow, Traffic, input_transfer_ns

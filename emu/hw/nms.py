@@ -32,12 +32,14 @@ class NmsUnits:
 
     def __init__(self) -> None:
         self.units: dict[int, NmsUnit] = {}
+        self.used: set[int] = set()
 
     def enable(self, index: int, network: int, classes: int, burst: int, division: int) -> NmsUnit:
         require(classes > 0, S.NMS_MANAGER_STATUS_INVALID_NUM_CLASSES_SIZE, "0 classes")
         require(burst > 0, S.NMS_MANAGER_STATUS_INVALID_BURST_SIZE, "burst size 0")
         unit = NmsUnit(index, network, classes, burst, max(division, 1))
         self.units[index] = unit
+        self.used.add(index)
         return unit
 
     def count_frames(self, network: int | None, frames: int) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from emu.hw.core import OpenedInput
 from emu.hw.handlers.units import check_network
+from emu.hw.passes import OpenedInput
 from emu.hw.status import FirmwareStatus as S
 from emu.hw.status import FirmwareStopError, require
 from emu.hw.vdma import Channel, Edge, EdgeKind, HostBufferInfo, StreamRegisters

@@ -1,0 +1,69 @@
+"""Which actions, statuses and units runs touched; reports can be merged over runs and suites."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from emu.hw.status import FirmwareStatus
+from emu.sequencer.actions import ActionType
+
+if TYPE_CHECKING:
+    from emu.hw.device import Device
+
+# REPEATED_ACTION is a frame around others and never executed itself
+ACTIONS = tuple(kind for kind in ActionType if kind is not ActionType.REPEATED_ACTION)
+STATUSES = tuple(status for status in FirmwareStatus if status is not FirmwareStatus.SUCCESS)
+
+
+@dataclass(slots=True)
+class Coverage:
+    """Counts by name."""
+
+    actions: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[str] = field(default_factory=Counter)
+    units: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, device: Device) -> Coverage:
+        """What one device has done so far."""
+        found = cls()
+        found.actions.update({kind.name: count for kind, count in device.coverage.items()})
+        found.statuses.update({FirmwareStatus(status).name: count for status, count in device.statuses.items()})
+        found.units["LCU"] = len(device.clusters.used_lcus)
+        found.units["sequencer"] = len(device.clusters.used_sequencers)
+        found.units["channel"] = sum(bool(one.transfers) for one in device.vdma.channels.values())
+        found.units["NMS"] = len(device.nms.used)
+        return found
+
+    def merge(self, other: Coverage) -> None:
+        """Add the counts of another run."""
+        self.actions.update(other.actions)
+        self.statuses.update(other.statuses)
+        self.units.update(other.units)
+
+    @property
+    def missing_actions(self) -> list[str]:
+        return [kind.name for kind in ACTIONS if not self.actions[kind.name]]
+
+    @property
+    def missing_statuses(self) -> list[str]:
+        return [status.name for status in STATUSES if not self.statuses[status.name]]
+
+    def document(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "actions": {kind.name: self.actions[kind.name] for kind in ACTIONS},
+            "statuses": dict(sorted(self.statuses.items())),
+            "units": dict(sorted(self.units.items())),
+            "missing_actions": self.missing_actions,
+        }
+
+    def text(self) -> Iterator[str]:
+        """Lines for a person."""
+        touched = len(ACTIONS) - len(self.missing_actions)
+        yield f"coverage: {touched} of {len(ACTIONS)} action types, {len(self.statuses)} of {len(STATUSES)} statuses\n"
+        yield f"  units: {', '.join(f'{count} {name}' for name, count in sorted(self.units.items()))}\n"
+        yield f"  not executed: {', '.join(self.missing_actions) or 'none'}\n"
