@@ -139,8 +139,11 @@ class Yolov5Seg(Yolov5):
         coefficients = layer.dequantize(cells.codes[:, first : first + COEFFICIENTS]) * objectness[:, None]
         self._coefficients.append(coefficients[which])
 
-    def _execute(self, frames: Mapping[str, Buffer], out: Bytes) -> HailoStatus:
+    def detect(self, frames: Mapping[str, Buffer]) -> Detections:
         self._coefficients = []
+        return super().detect(frames)
+
+    def _execute(self, frames: Mapping[str, Buffer], out: Bytes) -> HailoStatus:
         config = self.config
         detections, _ = remove_overlapping(
             self.detect(frames), config.classes, config.iou_threshold, config.cross_classes
