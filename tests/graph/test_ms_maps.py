@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from emu.errors import GraphError
+from emu.graph.ops.adapted import Adapted
+from emu.graph.readers import ms
 from emu.schemas.generated import ms_v0_5 as b
 from tests.graph.ms_cases import Array, onnx
 from tests.graph.ms_checks import Cases, Check, Rng, normal
@@ -352,6 +354,29 @@ def _batch_to_space(rng: Rng) -> Check:
 @pytest.mark.parametrize("name", CASES)
 def test_against_the_oracle(name: str) -> None:
     CASES.run(name)
+
+
+@pytest.mark.parametrize("order", FORMATS)
+def test_a_constant_weight_is_turned_once(order: str) -> None:
+    """The op gets a contiguous weight without a copy, whatever the file's axis order; the dims stay the file's."""
+    w = normal(np.random.default_rng(0), 6, 4, 3, 2)
+    case = Check(
+        b.Conv2D(strideH=1, strideW=1),
+        [np.zeros((1, 4, 5, 5), np.float32), stored(w, order)],
+        [np.zeros((1, 6, 3, 4))],
+        constants=[1],
+        formats={1: b.Format[order]},
+    )
+    graph = ms.read(case.file())
+    held = graph.tensors[1].value
+    assert held is not None
+    np.testing.assert_array_equal(held, stored(w, order))
+    op = graph.nodes[0].op
+    if isinstance(op, Adapted):
+        assert op.views[1] is not None
+        held = op.views[1].of(held)
+    assert held.flags.c_contiguous
+    np.testing.assert_array_equal(held, w)
 
 
 MAP = np.zeros((1, 2, 5, 5), np.float32)

@@ -25,6 +25,11 @@ class View:
         turned = array.transpose(self.axes)
         return turned.reshape(self._merged(turned.shape)) if self.merge else turned
 
+    def laid_out(self, array: Array) -> Array:
+        """The same array, in memory such that `of` need not copy."""
+        back = np.argsort(self.axes)
+        return np.ascontiguousarray(array.transpose(self.axes)).transpose(back)
+
     def of_operand(self, operand: Operand) -> Operand:
         if len(operand.shape) != len(self.axes):
             raise OpError(f"operand {list(operand.shape)} has not {len(self.axes)} dimensions")

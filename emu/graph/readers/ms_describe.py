@@ -28,14 +28,15 @@ def document(graph_def: GraphDef) -> dict[str, Any]:
 
 
 def refusals(graph_def: GraphDef) -> list[GraphError]:
-    """Why the graph cannot be executed: every operator that is refused, else the first fault of the whole."""
+    """Why the graph cannot be executed: every operator that is refused, and the first fault of the whole."""
+    found: list[GraphError] = []
     try:
         graph = build(graph_def)
-        found = [node.refusal for node in graph.nodes if node.refusal is not None]
-        if not found:
-            make_plan(graph)
+        found += [node.refusal for node in graph.nodes if node.refusal is not None]
+        make_plan(graph)
     except GraphError as error:
-        return [error]
+        if error not in found:
+            found.append(error)
     return found
 
 

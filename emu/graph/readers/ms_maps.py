@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from emu.graph.ir import Tensor
 from emu.graph.ops import Op, OpError
 from emu.graph.ops.activation import Activation, Epilogue, Function
 from emu.graph.ops.adapted import Adapted, View
@@ -95,7 +96,7 @@ def _conv2d(attr: a.Conv2D | b.Conv2D, at: Site) -> Op:
         channel_last=channels_last(attr),
         epilogue=_epilogue(attr),
     )
-    return _with_weight(op, View(axes))
+    return _with_weight(op, View(axes), at.inputs[1])
 
 
 @lowers("DepthwiseConv2D")
@@ -116,7 +117,7 @@ def _depthwise(attr: a.DepthwiseConv2D | b.DepthwiseConv2D, at: Site) -> Op:
         channel_last=channels_last(attr),
         epilogue=_epilogue(attr),
     )
-    return _with_weight(op, View(axes, merge=True))
+    return _with_weight(op, View(axes, merge=True), at.inputs[1])
 
 
 @lowers("DeConv2D", "DeDepthwiseConv2D")
@@ -140,7 +141,7 @@ def _transposed(attr: a.DeConv2D | b.DeConv2D | a.DeDepthwiseConv2D | b.DeDepthw
         channel_last=channels_last(attr),
         epilogue=_epilogue(attr),
     )
-    return _with_weight(op, View(axes))
+    return _with_weight(op, View(axes), at.inputs[1])
 
 
 def _epilogue(attr: Convolution | Depthwise) -> Epilogue:
@@ -148,9 +149,11 @@ def _epilogue(attr: Convolution | Depthwise) -> Epilogue:
     return Epilogue(function=function, coef=coef)
 
 
-def _with_weight(op: Op, view: View) -> Op:
+def _with_weight(op: Op, view: View, weight: Tensor) -> Op:
     if view == View((0, 1, 2, 3)):
         return op
+    if weight.value is not None and weight.value.ndim == len(view.axes):
+        weight.value = view.laid_out(weight.value)  # once, not at every run
     return Adapted(op, views=(None, view))
 
 
