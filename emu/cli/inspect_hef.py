@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from emu.cli.options import HefOptions, Model
+from emu.cli.options import MAX_BATCH_SIZE, HefOptions, Model
 from emu.errors import HailoStatus
-from emu.hef import open_hef
+from emu.hef import Hef, open_hef
 from emu.hef.report import hef_report
 from emu.sequencer.acceptance import Acceptance, acceptances
+from emu.sequencer.compile import CompileOptions
 from emu.sequencer.profiles import DEVICES
 
 
@@ -22,7 +23,9 @@ def inspect(opened: Model, common: HefOptions, as_json: bool) -> None:
     report = hef_report(hef)
     report["model"]["file"] = opened.name
     devices = tuple(DEVICES) if common.device is None else (common.device,)
-    report["accepted_by"] = [_acceptance(acceptance) for acceptance in acceptances(hef, devices)]
+    accepted = list(acceptances(hef, devices))
+    report["accepted_by"] = [_acceptance(acceptance) for acceptance in accepted]
+    report["context_switching"] = list(_context_switching(hef, report, accepted))
     if as_json:
         import orjson
 
@@ -47,6 +50,31 @@ def _acceptance(acceptance: Acceptance) -> dict[str, Any]:
     }
 
 
+def _context_switching(hef: Hef, report: dict[str, Any], accepted: list[Acceptance]) -> Iterator[dict[str, Any]]:
+    """What switching costs each multi-context group on the first device that takes the file."""
+    groups = [group["network_group_name"] for group in report["network_groups"] if group.get("is_multi_context")]
+    first = next((acceptance for acceptance in accepted if acceptance.error is None), None)
+    if first is None or not groups:
+        return
+    from emu.estimate import estimate
+
+    opened = hef.reopen(first.runtime)
+    for name in groups:
+        layout = first.cluster_layouts[0] if first.cluster_layouts else None
+        options = CompileOptions(device=first.device, cluster_layout=layout, network_group=name)
+        result = estimate(opened, options)
+        contexts = result.batches[0].contexts
+        yield {
+            "network_group": name,
+            "runtime": first.runtime,
+            "device": first.device,
+            "link": result.link,
+            "reload_ms": sum(one.config_ms + one.switch_ms + one.unexplained_ms for one in contexts),
+            "compute_ms": sum(one.compute_ms for one in contexts),
+            "batch_for_90_percent": result.batch_for_90_percent,
+        }
+
+
 # --- text -----------------------------------------------------------------------------------------------------------
 
 
@@ -57,6 +85,7 @@ def _text(report: dict[str, Any]) -> Iterator[str]:
     for group in report["network_groups"]:
         yield ""
         yield from _network_group(group)
+        yield from _switching(report, group["network_group_name"])
     yield ""
     yield from _accepted(report)
 
@@ -138,7 +167,7 @@ def _network_group(group: dict[str, Any]) -> Iterator[str]:
 
 def _core_op(core_op: dict[str, Any], where: str) -> Iterator[str]:
     contexts = core_op["contexts"]
-    what = f"{len(contexts)} contexts, switched for every batch (`emu estimate` says what that costs)"
+    what = f"{len(contexts)} contexts, switched for every batch"
     if len(contexts) == 1:
         what = "single context: a larger batch amortises nothing"
     yield f"  Configuration{where}: {what}"
@@ -155,6 +184,18 @@ def _core_op(core_op: dict[str, Any], where: str) -> Iterator[str]:
         for layer in context["edge_layers"]:
             if layer["edge_connection_type"] != "BOUNDARY":
                 yield f"    {'':<12} {_internal_edge(layer)}"
+
+
+def _switching(report: dict[str, Any], name: str) -> Iterator[str]:
+    for cost in report["context_switching"]:
+        if cost["network_group"] == name:
+            batch = cost["batch_for_90_percent"]
+            allowed = f" (the runtime allows {MAX_BATCH_SIZE})" if batch > MAX_BATCH_SIZE else ""
+            yield (
+                f"  Switching   an estimated {cost['reload_ms']:.3f} ms a batch on {cost['device']} over "
+                f"{cost['link']}, besides {cost['compute_ms']:.3f} ms of compute a frame; a batch of "
+                f"{batch} reaches 90 % of the limit{allowed}; `emu estimate` says more"
+            )
 
 
 def _internal_edge(layer: dict[str, Any]) -> str:

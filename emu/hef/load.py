@@ -17,7 +17,8 @@ from emu.hef import operations as ops
 from emu.hef.enums import EdgeConnectionType, HwArch, WriteDataType
 from emu.hef.features import first_supported, unsupported_extensions
 from emu.hef.hef import Hef
-from emu.hef.layers import LayerInfo, StreamDirection, check_context, check_unique_names, context_layers
+from emu.hef.layer_checks import check_context, check_unique_names
+from emu.hef.layers import LayerInfo, StreamDirection, context_layers
 from emu.hef.model import Context, CoreOp, Extension, NetworkGroup
 from emu.hef.op_checks import check_op
 from emu.hef.ops import group_ops

@@ -186,3 +186,13 @@ def test_every_made_up_file_is_reported_or_refused():
             except EmuError:
                 continue
             json.dumps(hef_report(hef))
+
+
+def test_switching_between_contexts_is_priced(emu, shared):
+    path = shared / "hef" / "face_landmarks_lite_2ctx.v3.hailo1xh.hef"
+    _, out, _ = emu("inspect", path, "--json")
+    (cost,) = json.loads(out)["context_switching"]
+    assert cost["device"] == "hailo15h" and cost["reload_ms"] > 0
+    _, out, _ = emu("inspect", path)
+    assert f"a batch of {cost['batch_for_90_percent']} reaches 90 % of the limit" in out
+    assert "INTERMEDIATE edge out of it: face_landmarks_lite/conv12 12x12x128 (context 1)" in out
