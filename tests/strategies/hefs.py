@@ -343,9 +343,10 @@ def without_gaps(operations: tuple[ops.Operation, ...]) -> tuple[ops.Operation, 
 def preliminary_operations(
     draw: st.DrawFn, channels: int, networks: int, traits: Traits, first_context: _Context
 ) -> tuple[ops.Operation, ...]:
-    """Anything; with KO_RUN_ASAP also the dataflow of context 0."""
+    """Anything behind a first LCU switched off (a context without any action is never sent); with KO_RUN_ASAP also the
+    dataflow of context 0."""
     actions = plain_actions(channels, networks)
-    first = list(draw(st.lists(actions, max_size=8)))
+    first = [ops.ActionDisableLcu(0, 0, 0), *draw(st.lists(actions, max_size=8))]
     if traits.asap:
         first += allow_inputs(first_context, traits.markers)
     more = draw(st.lists(st.lists(actions, max_size=3), max_size=2))
