@@ -78,11 +78,6 @@ class Clusters:
             return found
         cluster, index = packed >> 4, packed & 0xF
         self.check_cluster(cluster)
-        require(
-            index < self.profile.lcus_per_cluster,
-            S.CONTEXT_SWITCH_STATUS_INVALID_LCU_INDEX,
-            f"LCU {index}: a cluster has {self.profile.lcus_per_cluster}",
-        )
         self.used_lcus.add(packed)
         return self._lcus.setdefault(packed, Lcu(cluster, index))
 

@@ -173,16 +173,16 @@ def round_robin(session: Session) -> tuple[list[GroupResult], list[Switch]]:
     """One batch of every group in turn until all frames have run, with an application change between turns."""
     groups, frames = session.program.network_groups, session.request.frames
     turns: list[list[GroupResult]] = [[] for _ in groups]
-    done, switches, leaving = [0] * len(groups), [], ""
+    done, switches, leaving = [0] * len(groups), [], -1
     while any(count < frames for count in done):
         for position, group in enumerate(groups):
             size = min(group.batch_size, frames - done[position])
             if size <= 0:
                 continue
             result = session.run_group(group, size, done[position], leave=False)
-            if leaving and leaving != group.name:
-                switches.append(Switch(leaving, group.name, result.activation_ns))
-            leaving = group.name
+            if leaving not in (-1, position):
+                switches.append(Switch(groups[leaving].name, group.name, result.activation_ns))
+            leaving = position
             done[position] += size
             turns[position].append(result)
     return [_merged(results) for results in turns], switches

@@ -303,6 +303,13 @@ def with_ddr(**settings: Any) -> Lists:
         ),
         act("DDR_BUFFERING_START"),
     ]
+    portal = lists.dynamic[0][:4]
+    lists.batch_switching[1:2] = [
+        close("DEACTIVATE_VDMA_CHANNEL", DDR_OUT, 2, initial_credit_size=65536),
+        close("DEACTIVATE_VDMA_CHANNEL", DDR_IN, 1, initial_credit_size=65536),
+        act("DDR_BUFFERING_RESET"),
+        *portal,
+    ]
     return lists
 
 
