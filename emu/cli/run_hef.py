@@ -127,6 +127,8 @@ def _bridges(compiled: Sequence[tuple[Hef, Program]], options: RunOptions, reque
     wanted = options.input or options.inputs or options.device_output or options.output_dir or options.outputs
     if not wanted:
         return []
+    if options.outputs:
+        output_path(options.outputs)  # refused before anything runs
     from emu.dataflow.frames import FrameBridge, frame_files
     from emu.hef.infos import hef_infos
 
