@@ -26,13 +26,15 @@ FAULTS = (ValueError, IndexError, OverflowError, ZeroDivisionError, MemoryError,
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`order` are places in `graph.nodes`; `releases[i]` the tensors that are dead after step i; `results` what to
-    return; `peak` the largest live set in bytes, constants excluded."""
+    return; `peak` the largest live set in bytes, constants excluded. `plain` are the nodes whose operands and results
+    are arrays as the op takes them: nothing to unpack, reshape, widen or quantise."""
 
     graph: Graph
     order: tuple[int, ...]
     releases: tuple[tuple[int, ...], ...]
     results: tuple[Port, ...]
     peak: int
+    plain: frozenset[int]
 
 
 def make_plan(graph: Graph, until: str | None = None) -> Plan:
@@ -61,7 +63,15 @@ def make_plan(graph: Graph, until: str | None = None) -> Plan:
     releases, peak = _lifetimes(graph, order, results)
     if peak > LIVE_LIMIT:
         raise GraphError(GraphStatus.GRAPH_SHAPE, f"the graph needs {peak} bytes at once, the limit is {LIVE_LIMIT}")
-    return Plan(graph, tuple(order), releases, results, peak)
+    plain = frozenset(at for at in order if _is_plain(graph, graph.nodes[at]))
+    return Plan(graph, tuple(order), releases, results, peak, plain)
+
+
+def _is_plain(graph: Graph, node: Node) -> bool:
+    if node.op is None or any(node.quantisations) or any(node.input_shapes) or None in node.inputs:
+        return False
+    tensors = [graph.tensors[at] for at in (*node.inputs, *node.outputs) if at is not None]
+    return all(tensor.logical_shape is None and tensor.dtype != np.float16 for tensor in tensors)
 
 
 def execution_order(graph: Graph) -> list[int]:
