@@ -1,8 +1,7 @@
-"""Real .om files: all open and can be inspected, those that say what they mean run, the others are refused for the reason
-given in om-format.md 8.1.
+"""Real .om files: all open and can be inspected, those that say what they mean run, the others are refused.
 
-What runs is held op by op against onnxruntime models built here from the attributes in the file: every op gets emu's own
-operands, so that each is within one rounding of its result.
+What runs is held op by op against onnxruntime models built here from the attributes in the file: every op gets emu's
+own operands, so that each is within one rounding of its result. Refusals are those of om-format.md 8.1.
 """
 
 from __future__ import annotations
