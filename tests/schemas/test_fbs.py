@@ -16,7 +16,7 @@ from emu.graph.readers.ms_file import generation, read_graph_def
 from emu.graph.writers.ms import write
 from emu.schemas import fbs, generate_fbs
 from emu.schemas.generated import ms_v0_1, ms_v0_5
-from tests.conftest import SHARED, needs_shared
+from tests.conftest import ROOT, SHARED, needs_shared
 
 SCHEMAS = Path(generate_fbs.__file__).parent
 GENERATIONS = {"A": (ms_v0_1, SCHEMAS / "ms_v0_1" / "ms.fbs"), "B": (ms_v0_5, SCHEMAS / "ms.fbs")}
@@ -153,6 +153,12 @@ FLATC_SAMPLE = (
     "conv2d_pads", "q_ptq_conv", "detpost_regular", "upsample_lin", "embedsparse_0", "lrn_0", "subgraphs_2",
     "a_conv", "a_quant_channel", "a_detpost", "a_slice", "a_net_lenet", "net_mobile_nhwc", "addn_3",
 )  # fmt: skip
+
+
+@needs_flatc
+def test_the_example_reads_as_flatc_reads_it(tmp_path: Path) -> None:
+    data = (ROOT / "examples" / "lenet.ms").read_bytes()
+    assert ours(data) == by_flatc(data, GENERATIONS["B"][1], tmp_path)
 
 
 @needs_flatc
