@@ -10,7 +10,7 @@ from emu.sequencer.config import EXTERNAL_DESC, BufferInfo
 from emu.sequencer.host import HostMemory, ListBuilder
 from emu.sequencer.layers import EdgeLayer
 from emu.sequencer.profiles import RuntimeProfile
-from emu.sequencer.program import Direction
+from emu.sequencer.program import Cache, Direction
 from emu.sequencer.requirements import Requirements, scatter_gather_limits, single_transfer
 
 
@@ -150,19 +150,33 @@ class GroupCaches:
         if self._programmed or any(side.descriptors is None for side in sides):
             return
         self._programmed = True
+        for cache in self.programs():
+            for direction, programs in zip((Direction.H2D, Direction.D2H), cache.programs(0), strict=True):
+                descriptors = self._caches[cache.cache_id].sides[direction].descriptors
+                assert descriptors is not None
+                descriptors.programs += programs
+
+    def programs(self) -> tuple[Cache, ...]:
+        """The caches whose lists both exist, as the program keeps them."""
+        out = []
         for cache in self._caches.values():
-            first = 0
-            for direction in (Direction.H2D, Direction.D2H):
-                side = cache.sides[direction]
-                assert side.descriptors is not None
-                side.descriptors.program(
-                    0,
-                    cache.entry_size,
+            reads, writes = cache.sides[Direction.H2D], cache.sides[Direction.D2H]
+            if reads.descriptors is None or writes.descriptors is None:
+                continue
+            out.append(
+                Cache(
+                    cache.cache_id,
                     cache.buffer_id,
-                    first * cache.padded_entry_size,
-                    transfers=side.length,
+                    cache.entry_size,
+                    cache.padded_entry_size,
+                    reads.descriptors.requirements.page_size,
+                    reads.length,
+                    writes.length,
+                    reads.descriptors.dma_address,
+                    writes.descriptors.dma_address,
                 )
-                first += side.length
+            )
+        return tuple(out)
 
 
 def _refuse(layer: EdgeLayer, message: str) -> HailoError:

@@ -68,7 +68,7 @@ def select_core_op(
     for bitmap, core_op in layouts:
         assert bitmap is not None
         by_layout.setdefault(bitmap, core_op)
-    if device.name in _TAKES_ANY_LAYOUT[hw_arch] and key is None:
+    if key is None and hw_arch in device.any_layout_of:
         return by_layout[min(by_layout)]
     chosen = by_layout.get(key) if key is not None else None
     if chosen is None:
@@ -79,10 +79,3 @@ def select_core_op(
             f"{', '.join(map(str, sorted(by_layout)))}",
         )
     return chosen
-
-
-# devices with all clusters; a Hailo-10H is none for a Hailo-15M HEF (capture-findings.md 13)
-_TAKES_ANY_LAYOUT: dict[int, frozenset[str]] = {
-    HwArch.HAILO8L: frozenset({"hailo8"}),
-    HwArch.HAILO15M: frozenset({"hailo15h"}),
-}

@@ -257,6 +257,7 @@ class GroupCompiler:
             ddr_action_list=records,
             streams=self._streams(resources),
             batch_size=max(batches),
+            caches=resources.caches.programs(),
         )
 
     def _uses_ddr_action_list(self, contexts: Sequence[ContextProgram]) -> bool:

@@ -42,7 +42,8 @@ class HwConsts(NamedTuple):
 class DeviceProfile:
     """A device as the host sees it (vdma.md 1, 2.4, 6; cli.md for the constants).
 
-    `has_layouts`: parts are sold with some clusters off, and a HEF is compiled for each set of them.
+    `has_layouts`: parts are sold with some clusters off, and a HEF is compiled for each set of them. `any_layout_of`:
+    architectures whose every layout runs on it; a Hailo-10H is none for a Hailo-15M HEF (capture-findings.md 13).
     """
 
     name: str
@@ -55,6 +56,7 @@ class DeviceProfile:
     hw_consts: HwConsts
     has_layouts: bool = False
     default_layout: int | None = None
+    any_layout_of: frozenset[int] = frozenset()
 
 
 _MIB = 1 << 20
@@ -69,9 +71,11 @@ DEVICES: Mapping[str, DeviceProfile] = MappingProxyType(
     {
         profile.name: profile
         for profile in (
-            DeviceProfile("hailo8", False, 1, _H2D, _D2H, 8, 16, _CONSTS_8),
+            DeviceProfile("hailo8", False, 1, _H2D, _D2H, 8, 16, _CONSTS_8, any_layout_of=frozenset({HwArch.HAILO8L})),
             DeviceProfile("hailo8l", False, 1, _H2D, _D2H, 8, 16, _CONSTS_8, True, 51),
-            DeviceProfile("hailo15h", True, 3, _H2D, _D2H, 8, 16, _CONSTS_1X),
+            DeviceProfile(
+                "hailo15h", True, 3, _H2D, _D2H, 8, 16, _CONSTS_1X, any_layout_of=frozenset({HwArch.HAILO15M})
+            ),
             DeviceProfile("hailo10h", True, 3, _H2D, _D2H, 8, 16, _CONSTS_1X),
             DeviceProfile("hailo15m", True, 3, _H2D, _D2H, 8, 16, _CONSTS_1X, True),
             DeviceProfile("hailo15l", True, 3, _H2D, _D2H, 8, 16, _CONSTS_1X),
@@ -82,10 +86,7 @@ DEVICES: Mapping[str, DeviceProfile] = MappingProxyType(
 
 # HEF architecture -> devices of cli.md, the first one the default; no HAILO8_A0 is simulated
 ARCH_DEVICES: Mapping[int, tuple[str, ...]] = MappingProxyType(
-    {
-        arch: tuple(name.lower() for name in names if name.lower() in DEVICES)
-        for arch, names in HEF_ARCH_DEVICES.items()
-    }
+    {arch: tuple(name.lower() for name in names if name.lower() in DEVICES) for arch, names in HEF_ARCH_DEVICES.items()}
 )
 
 

@@ -98,6 +98,45 @@ class BoundaryStream:
 
 
 @dataclass(frozen=True, slots=True)
+class Cache:
+    """A KV cache: a ring of entries behind two descriptor lists, one that reads and one that writes (vdma.md 3.6).
+
+    `input_length` and `output_length`: entries that move per frame; the ring has as many as both together.
+    """
+
+    cache_id: int
+    buffer_id: int
+    entry_size: int
+    padded_entry_size: int
+    page_size: int
+    input_length: int
+    output_length: int
+    input_dma_address: int
+    output_dma_address: int
+
+    def programs(self, read_offset: int) -> tuple[tuple[DescriptorProgram, ...], tuple[DescriptorProgram, ...]]:
+        """What both lists hold while reading starts at entry `read_offset`; the writing starts behind what is read."""
+        return (
+            self._side(read_offset, self.input_length),
+            self._side(read_offset + self.input_length, self.output_length),
+        )
+
+    def _side(self, first: int, length: int) -> tuple[DescriptorProgram, ...]:
+        """One or two runs of entries, wrapping at the end of the ring."""
+        ring = self.input_length + self.output_length
+        per_entry = -(-self.entry_size // self.page_size)
+        out = []
+        done = 0
+        while done < length:
+            entry = (first + done) % ring
+            count = min(length - done, ring - entry)
+            offset = entry * self.padded_entry_size
+            out.append(DescriptorProgram(done * per_entry, self.entry_size, self.buffer_id, offset, None, False, count))
+            done += count
+        return tuple(out)
+
+
+@dataclass(frozen=True, slots=True)
 class ActionListRecord:
     """An action list handed over through DDR (firmware-actions.md 4): its DMA address and the joined bytes."""
 
@@ -116,6 +155,7 @@ class NetworkGroupProgram:
     ddr_action_list: tuple[ActionListRecord, ...]
     streams: tuple[BoundaryStream, ...]
     batch_size: int
+    caches: tuple[Cache, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

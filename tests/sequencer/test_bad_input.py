@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from emu.errors import EmuError, HailoError, HailoStatus
 from emu.hef import Hef, open_hef
 from emu.sequencer.compile import CompileOptions, compile_hef
+from emu.sequencer.control import ApplicationHeader
 from emu.sequencer.limits import MAX_CONTEXT_ACTIONS
 from tests.conftest import DATA
 
@@ -190,3 +191,20 @@ def test_ccw_data_behind_the_end_of_the_file(shared: Path) -> None:
             with pytest.raises(HailoError) as refusal:
                 compile_hef(open_hef(shared / f"synth/hef/{name}.hef", from_memory=from_memory))
             assert refusal.value.status is HailoStatus.HAILO_FILE_OPERATION_FAILURE
+
+
+def test_of_two_engines_for_a_config_channel_the_first_counts() -> None:
+    """hef-container.md 6.5; the runtime takes the first entry it finds."""
+    hef = _forged("mx2_a", "5.2")
+    for metadata in _metadata(hef):
+        del metadata.cfg_channels_config[:]
+        for engine in (2, 1):
+            metadata.cfg_channels_config.add(cfg_channel_index=0, engine_id=engine)
+    header = compile_hef(hef).network_groups[0].application_header
+    assert ApplicationHeader.decode(header, "5.2").config_channels[0] == 2 << 6
+
+
+def _metadata(hef: Hef) -> Iterator[Any]:
+    for group in hef.message.network_groups:
+        yield group.network_group_metadata
+        yield from (op.core_op.network_group_metadata for op in group.ops if op.HasField("core_op"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from emu.sequencer.channels import ChannelAllocator, LayerIdentifier, LayerType
 from emu.sequencer.host import HostSettings
 from emu.sequencer.libstdcxx import hash_order, introsort
 from emu.sequencer.profiles import DEVICES, RUNTIME_PROFILES, DescriptorLimits
-from emu.sequencer.program import Direction
+from emu.sequencer.program import Cache, Direction
 from emu.sequencer.repeat import NONE, PRE_ALLOW_INPUT, group_repeated
 from emu.sequencer.requirements import boundary, multiple_transfers, scatter_gather_limits, single_transfer
 from tests.conftest import DATA
@@ -240,3 +241,33 @@ def test_the_hardware_profiles_answer_the_same_constants() -> None:
 
     for name, device in DEVICES.items():
         assert astuple(load(name).identity.hw_consts) == tuple(device.hw_consts), name
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.data())
+def test_a_cache_is_a_ring(reads: int, writes: int, data: st.DataObject) -> None:
+    """Input entries from the read pointer on, output entries behind them, each on its own descriptors (vdma.md 3.6)."""
+    ring = reads + writes
+    offset = data.draw(st.integers(0, ring - 1))
+    cache = Cache(0, 1, 700, 1024, 512, reads, writes, 0, 0)
+    entries = []
+    for length, programs in zip((reads, writes), cache.programs(offset), strict=True):
+        placed = [
+            (part.start + 2 * index, part.offset // 1024 + index)
+            for part in programs
+            for index in range(part.transfers)
+        ]
+        assert [start for start, _ in placed] == [2 * index for index in range(length)]
+        entries += [entry for _, entry in placed]
+    assert entries == [(offset + index) % ring for index in range(ring)]
+
+
+def test_no_room_asks_for_a_runtime_or_a_device_by_name() -> None:
+    """What differs between them is data: in the profiles, and in the columns of the wire tables."""
+    import emu.sequencer
+
+    tables = {"profiles.py", "actions.py", "control.py", "messages.py"}
+    names = {f'"{name}"' for name in (*RUNTIMES, *DEVICES)}
+    for package in emu.sequencer.__path__:
+        for path in sorted(Path(package).glob("*.py")):
+            if path.name not in tables | {"acceptance.py"}:
+                assert not [name for name in names if name in path.read_text()], path.name
