@@ -142,9 +142,6 @@ def command(
     refused += ["--coverage"] * coverage
     if refused:
         raise UsageError(f"{', '.join(refused)}: not for OM and MS graphs", file=models[0])
-    from emu.graph.blas import prefer_wide_vectors
-
-    prefer_wide_vectors()  # before run_graph imports numpy
     from emu.cli import run_graph
 
     run_graph.run(options)
