@@ -27,6 +27,9 @@ from emu.hef.infos import NetworkGroupInfo, StreamInfo
 
 Array = NDArray[Any]
 
+# no frame of any model is near this; a forged shape must not cost memory
+MAX_FRAME_BYTES = 1 << 27
+
 # multiples of the expected size that betray an element type (known-problems.md 11)
 _TYPE_HINTS = {
     1: {8: "float64 (or int64)", 4: "float32 given as raw bytes", 2: "uint16 (or float16)"},
@@ -134,8 +137,11 @@ class FrameBridge:
         self._runtime = runtime
         self._environment = environment
         files = files or FrameFiles()
+        for stream in group.streams:
+            _require_size(stream.name, stream.hw_frame_size)
         self._inputs: list[InputVStream | InputFile] = []
         for info in group.input_vstreams:
+            _require_size(info.name, info.frame_size)
             vstream = InputVStream(group, info)
             file = files.inputs.get(info.name)
             self._inputs.append(vstream if file is None else _load_input(group, vstream, file, frames))
@@ -160,6 +166,8 @@ class FrameBridge:
     def output_vstreams(self) -> list[OutputVStream]:
         """Built on first use, so that a run that keeps no outputs never needs them."""
         if self._outputs is None:
+            for info in self.group.output_vstreams:
+                _require_size(info.name, info.frame_size)
             self._outputs = [
                 OutputVStream(self.group, info, runtime=self._runtime, environment=self._environment)
                 for info in self.group.output_vstreams
@@ -223,6 +231,14 @@ class FrameBridge:
         except HailoError:
             sizes = {stream.name: stream.hw_frame_size for stream in self.group.input_streams}
             return {name: rng.integers(0, 256, sizes[name], np.uint8) for name in vstream.info.streams}
+
+
+def _require_size(name: str, size: int) -> None:
+    if size > MAX_FRAME_BYTES:
+        raise HailoError(
+            HailoStatus.HAILO_OUT_OF_HOST_MEMORY,
+            f"{name}: a frame of {size} bytes, more than the {MAX_FRAME_BYTES} that are converted",
+        )
 
 
 def _load_stream(stream: StreamInfo, file: ArrayFile, frames: int) -> Bytes:

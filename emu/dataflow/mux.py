@@ -18,6 +18,7 @@ from emu.hef.layers import LayerInfo
 
 MAX_PREDECESSORS = 4  # the library's array has no room for more, and nothing there checks it (known-bugs.md 50)
 MAX_LAYERS = 32  # muxes and edges of one stream
+MAX_ROW_GROUPS = 1 << 16  # far above any image's rows; a forged number must not cost time
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Demuxer:
         _require_table_size(mux)
         self._offsets = [0] * len(self.edges)
         self._groups = [0] * len(self.edges)
+        self._steps = 0
         self._copies = tuple(self._plan(mux, mux.height_gcd, 0, 0))
 
     def __call__(self, frame: Buffer, into: Sequence[Bytes] | None = None) -> list[Bytes]:
@@ -65,6 +67,13 @@ class Demuxer:
         for group in range(groups):
             edge = first_edge
             for predecessor, ratio in zip(mux.predecessors, mux.height_ratios, strict=True):
+                self._steps += 1
+                if self._steps > MAX_ROW_GROUPS:
+                    raise HailoError(
+                        HailoStatus.HAILO_INVALID_ARGUMENT,
+                        f"more than {MAX_ROW_GROUPS} row groups in a frame of {self.frame_size} bytes",
+                        mux=self._mux.name,
+                    )
                 row = predecessor.hw_shape.width * predecessor.hw_shape.features * predecessor.format.type.element_bytes
                 size = ratio * row
                 if not predecessor.is_mux:

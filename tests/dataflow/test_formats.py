@@ -32,7 +32,7 @@ def make_input(order: Order, device: Order, shape: Shape, hw: Shape, size: int) 
     return InputTransform(shape, Format(TYPES[size], order), hw, Format(TYPES[size], device), [IDENTITY])
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, derandomize=True, max_examples=150)
 @given(
     st.sampled_from(["NHCW", "FCR", "F8CR", "NHWC", "RGB888"]),
     extents,
@@ -85,7 +85,7 @@ ROUND_TRIPS: list[tuple[Any, ...]] = [
 ]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, derandomize=True, max_examples=200)
 @given(
     st.sampled_from(ROUND_TRIPS),
     extents,
@@ -119,7 +119,7 @@ def test_what_goes_in_comes_out(
     assert np.array_equal(from_device(to_device(frame)).view(frame.dtype), frame)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=60)
 @given(extents, extents, st.integers(1, 5), st.sampled_from([Order.NHCW, Order.NHWC, Order.FCR]), st.integers(0, 2**32))
 def test_a_transposed_stream_gives_the_frame_back(h: int, w: int, f: int, device: Order, seed: int) -> None:
     shape, hw = Shape(h, w, f), Shape(w, h + 3, f)
@@ -135,7 +135,7 @@ def test_a_transposed_stream_gives_the_frame_back(h: int, w: int, f: int, device
     assert np.array_equal(OutputTransform(shape, user, hw, flagged, [IDENTITY])(stream), frame)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=60)
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(0, 3), st.integers(0, 2**32))
 def test_yuv_rows(pairs: int, half_width: int, more: int, seed: int) -> None:
     """NV12 and I420: the host's planes, row pair by row pair (transforms.md 4)."""

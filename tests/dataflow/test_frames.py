@@ -6,6 +6,7 @@ import hashlib
 import json
 import struct
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +221,13 @@ def test_planes_split_the_frame() -> None:
     with pytest.raises(HailoError, match="cannot be given in NHWC"):
         InputVStream(group, group.input_vstreams[0], Format(FormatType.UINT8, FormatOrder.NHWC))
     assert FrameBridge(group, runtime=runtime).inputs_for(0).keys() == streams.keys()
+
+
+def test_forged_frame_sizes_cost_an_error(group: NetworkGroupInfo) -> None:
+    huge = replace(group, input_vstreams=(replace(group.input_vstreams[0], frame_size=0xFFFFFFFF),))
+    with pytest.raises(HailoError, match="in: a frame of 4294967295 bytes") as refusal:
+        FrameBridge(huge, runtime="5.2")
+    assert refusal.value.status is HailoStatus.HAILO_OUT_OF_HOST_MEMORY
 
 
 # --- the command line's names ---------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def mux(*predecessors: dict, gcd: int, ratios: list[int]) -> LayerInfo:
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=60)
 @given(
     st.integers(1, 5),
     st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(1, 2)), min_size=1, max_size=4),
@@ -72,6 +72,12 @@ def test_groups_that_leave_an_edge_are_refused() -> None:
         Demuxer(mux(edge("a", 2, 8, 1), gcd=2, ratios=[2]))
     assert refusal.value.status is HailoStatus.HAILO_INVALID_ARGUMENT
     assert "a" in refusal.value.message
+
+
+def test_forged_group_counts_cost_an_error() -> None:
+    layer = replace(mux(edge("a", 1, 8, 1), gcd=1, ratios=[0]), height_gcd=0xFFFFFFFF)
+    with pytest.raises(HailoError, match="row groups"):
+        Demuxer(layer)
 
 
 def test_sizes_must_add_up() -> None:
