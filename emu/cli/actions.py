@@ -126,7 +126,8 @@ def _heading(context: ContextProgram, place: str) -> str:
     name = _type_name(context.context_type)
     if context.context_type is ContextType.DYNAMIC:
         name += f" {context.index}"
-    chunks = place or f"in {len(context.chunks)} chunks: {', '.join(map(str, context.chunks))}"
+    count = len(context.chunks)
+    chunks = place or f"in {count} chunk{'s' * (count != 1)}: {', '.join(map(str, context.chunks))}"
     return f"  context {name}: {len(context.action_list)} bytes {chunks}"
 
 
