@@ -54,12 +54,16 @@ class ArrayFile:
 
 
 def open_array(path: Path) -> ArrayFile:
-    """A `.npy` file by its name's ending, anything else as raw bytes."""
+    """A `.npy` file, told by its content or its name's ending; anything else as raw bytes."""
     try:
         size = path.stat().st_size
+        with path.open("rb") as file:
+            magic = file.read(len(npy.MAGIC_PREFIX))
     except OSError as error:
         raise UsageError(f"cannot open {path}: {(error.strerror or str(error)).lower()}", file=str(path)) from None
-    if path.suffix.lower() != ".npy":
+    if magic[:4] == b"PK\x03\x04":
+        raise UsageError(f"{path} is an archive; .npz files are for --inputs", file=str(path))
+    if magic != npy.MAGIC_PREFIX and path.suffix.lower() != ".npy":
         return ArrayFile(str(path), None, np.dtype(np.uint8), size, lambda: path.open("rb"), 0, False)
     return _npy(str(path), size, lambda: path.open("rb"))
 

@@ -20,12 +20,15 @@ from numpy.typing import NDArray
 from emu.arrays import ArrayFile, open_array, open_arrays
 from emu.dataflow.formats import Buffer, Bytes
 from emu.dataflow.nms_wire import frame_from_noise
+from emu.dataflow.postprocess.yolov5_seg import Yolov5Seg
 from emu.dataflow.vstreams import InputVStream, OutputVStream
 from emu.errors import HailoError, HailoStatus, UsageError
 from emu.hef.formats import Format, FormatOrder, FormatType
 from emu.hef.infos import NetworkGroupInfo, StreamInfo
 
 Array = NDArray[Any]
+
+DISABLE_POST_PROCESS = "HAILO_DISABLE_PP"  # 5.2: raw device frames instead of vstreams (transforms.md 8)
 
 # no frame of any model is near this; a forged shape must not cost memory
 MAX_FRAME_BYTES = 1 << 27
@@ -131,6 +134,8 @@ class FrameBridge:
         seed: int = 0,
         environment: Mapping[str, str] | None = None,
     ) -> None:
+        if runtime != "4.23" and (environment or {}).get(DISABLE_POST_PROCESS, "").startswith("1"):
+            raise HailoError(HailoStatus.HAILO_NOT_IMPLEMENTED, f"{DISABLE_POST_PROCESS}=1 is not built yet")
         self.group = group
         self.seed = seed
         self.notes: list[str] = []  # statuses that came with a usable frame
@@ -172,6 +177,7 @@ class FrameBridge:
                 OutputVStream(self.group, info, runtime=self._runtime, environment=self._environment)
                 for info in self.group.output_vstreams
             ]
+            _require_one_proto_geometry(self._outputs)
         return self._outputs
 
     def inputs_for(self, frame: int) -> dict[str, bytes]:
@@ -238,6 +244,17 @@ def _require_size(name: str, size: int) -> None:
         raise HailoError(
             HailoStatus.HAILO_OUT_OF_HOST_MEMORY,
             f"{name}: a frame of {size} bytes, more than the {MAX_FRAME_BYTES} that are converted",
+        )
+
+
+def _require_one_proto_geometry(outputs: Iterable[OutputVStream]) -> None:
+    """The library keeps the first YOLOv5-seg op's proto size for all later ones of the process (known-bugs.md 25)."""
+    sizes = {output.op.proto_size for output in outputs if isinstance(output.op, Yolov5Seg)}
+    if len(sizes) > 1:
+        raise HailoError(
+            HailoStatus.HAILO_INVALID_OPERATION,
+            f"YOLOv5-seg ops with mask prototypes of {' and '.join(f'{h}x{w}' for h, w in sorted(sizes))} in one"
+            " process: the library would use the first's size for all",
         )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from emu.arrays import open_array, open_arrays, save_to_archive, save_to_directory
-from emu.dataflow.frames import FrameBridge, FrameFiles, frame_files
+from emu.dataflow.frames import FrameBridge, FrameFiles, _require_one_proto_geometry, frame_files
 from emu.dataflow.quantize import quantize
 from emu.dataflow.vstreams import InputVStream, OutputVStream
 from emu.errors import HailoError, HailoStatus, UsageError
@@ -334,6 +334,25 @@ def test_mask_room_changes_the_frame() -> None:
     assert bridge.notes and bridge.notes[0].startswith("HAILO_INSUFFICIENT_BUFFER(5): frame 0 of pp_out")
 
 
+def test_masks_of_two_sizes_in_one_process_are_refused() -> None:
+    """known-bugs.md 25"""
+    group, runtime = synthetic("netflow_yolov5_seg")
+    bridge = FrameBridge(group, runtime=runtime)
+    (output,) = bridge.output_vstreams
+    other = FrameBridge(group, runtime=runtime).output_vstreams[0]
+    _require_one_proto_geometry([output, other])
+    other.op._proto = replace(other.op._proto, shape=other.op._proto.shape._replace(width=1))
+    with pytest.raises(HailoError, match="prototypes of"):
+        _require_one_proto_geometry([output, other])
+
+
+def test_what_is_not_built_says_so(group: NetworkGroupInfo) -> None:
+    with pytest.raises(HailoError, match="HAILO_DISABLE_PP=1 is not built") as refusal:
+        FrameBridge(group, runtime="5.2", environment={"HAILO_DISABLE_PP": "1"})
+    assert refusal.value.status is HailoStatus.HAILO_NOT_IMPLEMENTED
+    FrameBridge(group, runtime="4.23", environment={"HAILO_DISABLE_PP": "1"})
+
+
 # --- array files ----------------------------------------------------------------------------------------------------
 
 
@@ -361,6 +380,15 @@ def test_forged_array_files_cost_an_error(tmp_path: Path, data: bytes, message: 
     path.write_bytes(data)
     with pytest.raises(UsageError, match=message):
         open_array(path)
+
+
+def test_arrays_are_told_by_content(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((2, 3), np.uint8))
+    (tmp_path / "x.npy").rename(tmp_path / "x.bin")
+    assert open_array(tmp_path / "x.bin").shape == (2, 3)
+    np.savez(tmp_path / "y.npz", np.zeros(3))
+    with pytest.raises(UsageError, match="is an archive"):
+        open_array(tmp_path / "y.npz")
 
 
 def test_forged_archives_cost_an_error(tmp_path: Path) -> None:

@@ -107,6 +107,11 @@ class Yolov5Seg(Yolov5):
             self.seg.max_accumulated_mask_size,
         )
 
+    @property
+    def proto_size(self) -> tuple[int, int]:
+        """Height and width of the mask prototypes."""
+        return self._proto.shape.height, self._proto.shape.width
+
     def set_max_accumulated_mask_size(self, size: int) -> None:
         """Room for all masks of a frame, in bytes."""
         self.seg = replace(self.seg, max_accumulated_mask_size=size)
