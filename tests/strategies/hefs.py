@@ -28,6 +28,7 @@ from emu.hef.enums import (
 from emu.hef.formats import COMPILER_FORMAT_NMS, Shape
 from emu.hef.writer import HefContents, write_hef
 from tests.strategies.post_process import DETECTOR, post_processed
+from tests.strategies.runnable import runnable
 
 H2D, D2H = EdgeLayerDirection.HOST_TO_DEVICE, EdgeLayerDirection.DEVICE_TO_HOST
 # the bursts that can be configured (capture-findings.md 8)
@@ -460,8 +461,8 @@ def _leaves(edge: model.Edge | None) -> list[str]:
 
 
 @st.composite
-def hefs(draw: st.DrawFn, runtimes: tuple[str, ...] = ("4.23", "5.2")) -> Drawn:
-    """A sound file for one of `runtimes`."""
+def hefs(draw: st.DrawFn, runtimes: tuple[str, ...] = ("4.23", "5.2"), *, runs: bool = False) -> Drawn:
+    """A sound file for one of `runtimes`; `runs`: one that a device also runs to its end (with one network)."""
     runtime = draw(st.sampled_from(runtimes))
     arch = (
         HwArch.HAILO1XH if runtime == "5.2" else draw(st.sampled_from([HwArch.HAILO8P, HwArch.HAILO8R, HwArch.HAILO8L]))
@@ -475,7 +476,7 @@ def hefs(draw: st.DrawFn, runtimes: tuple[str, ...] = ("4.23", "5.2")) -> Drawn:
     networks: tuple[str, ...] = ()
     if draw(flag):
         optional.append(ExtensionType.MULTI_NETWORK_VARIABLE_BATCH_SIZE)
-        networks = draw(st.sampled_from([("a",), ("b", "a")]))
+        networks = draw(st.sampled_from([("a",)] if runs else [("a",), ("b", "a")]))
     groups = []
     for name in draw(st.lists(st.sampled_from(["net", "other"]), min_size=1, max_size=2, unique=True)):
         group_networks = networks or (name,)
@@ -498,6 +499,8 @@ def hefs(draw: st.DrawFn, runtimes: tuple[str, ...] = ("4.23", "5.2")) -> Drawn:
         *[ExtensionType.ENABLE_CONFIG_CHANNELS] * traits.markers,
     ]
     contents = builder.hef_contents(arch, groups, extensions=extensions, optional_extensions=optional)
+    if runs:
+        contents = runnable(contents)
     proto_hash = version == 3 and draw(flag)
     resources = draw(st.dictionaries(st.sampled_from(["a", "b"]), st.binary(max_size=40))) if version == 3 else {}
     return Drawn(contents, version, runtime, proto_hash, resources)
