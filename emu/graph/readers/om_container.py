@@ -43,19 +43,6 @@ _KIRIN_NAMES = {
 }
 PLATFORM_LITE = 0
 
-MODEL_TYPES = {
-    0: "IR graph",
-    1: "standard",
-    2: "tiny",
-    3: "standard IR graph or flow model",
-    4: "HCS partitioned",
-    5: "ISPNN",
-    7: "IR API",
-    8: "uTiny",
-    9: "multi shape",
-    10: "enum shape",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Header:
