@@ -164,6 +164,8 @@ def bombs() -> Iterator[tuple[str, bytes]]:
     yield "depthwise padding", file_b(b.DepthwiseConv2D(**far), [x, w], [((1, 1, 1, 1), np.float32)], constants=[1])
     window = {"windowH": 60001, "windowW": 60001}
     yield "pooling", file_b(b.Pooling(**far, **window), [x], [((1, 1, 1, 1), np.float32)])
+    same = {"windowH": 2_500_000, "windowW": 2, "strideH": 2, "strideW": 2, "padMode": b.PadMode.SAME}
+    yield "pooling window", file_b(b.Pooling(**same), [x], [((1, 1, 2, 2), np.float32)])
     crop = {"strideH": 30000, "strideW": 30000, "padUp": 45000, "padDown": 45000, "padLeft": 45000, "padRight": 45000}
     yield "transposed", file_b(b.DeConv2D(**crop), [x, w], [((1, 1, 1, 1), np.float32)], constants=[1])
     one, two = np.zeros((1, 2), np.int32), np.array([40000, 40000], np.int32)

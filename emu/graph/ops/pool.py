@@ -25,6 +25,10 @@ from emu.graph.ops.window import (
 )
 
 
+WINDOW_ROOM = 4096
+"""Rows or columns that a window may have beyond four times the map: each costs a step, a forged window no time."""
+
+
 class PoolMode(StrEnum):
     MAX = "max"
     AVERAGE = "average"
@@ -75,6 +79,8 @@ class Pool(Op):
             check_positive(self.window, "window")
             check_positive(self.strides, "stride")
             padded_size(size, self.pads)
+            if any(k > 4 * length + WINDOW_ROOM for k, length in zip(self.window, size, strict=True)):
+                raise OpError(f"{list(self.window)} on a map of {list(size)} is out of all proportion", "window")
             for at in range(4):
                 if self.pads[at] >= self.window[at // 2] and self.pad_rule is PadRule.EXPLICIT:
                     raise OpError(f"{list(self.pads)} leaves windows {list(self.window)} without input", "pad")
