@@ -1,0 +1,486 @@
+"""Rules of the graph kind that no real file shows: built here, with expected values by formula."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from emu.errors import GraphError, GraphStatus
+from emu.graph import executor
+from emu.graph.ir import Graph
+from emu.graph.readers import om
+from emu.graph.readers.om_ge_ops import MEANINGS
+from emu.graph.writers.om import Constants, write_om
+from emu.schemas import ge_ir_pb2
+from tests.graph.test_kernels import onnx_run
+
+DTYPES = {np.dtype(np.float32): 1, np.dtype(np.float16): 2, np.dtype(np.int8): 3, np.dtype(np.uint8): 4,
+          np.dtype(np.int32): 7}  # fmt: skip
+
+
+class Model:
+    """A graph-style model under construction; shapes and dtypes of results are given."""
+
+    def __init__(self) -> None:
+        self.message = ge_ir_pb2.ModelDef(name="made", version=2)
+        self.graph = self.message.graph.add(name="made")
+        self.weights = Constants.empty()
+
+    def describe(self, target: Any, shape: tuple[int, ...], dtype: Any = np.float32, layout: str = "ND") -> None:
+        target.dtype, target.layout = DTYPES[np.dtype(dtype)], layout
+        target.shape.dim.extend(shape)
+
+    def op(self, name: str, kind: str, inputs: list[str], shape: tuple[int, ...], dtype: Any = np.float32,
+           layout: str = "ND", **attrs: Any) -> ge_ir_pb2.OpDef:  # fmt: skip
+        op = self.graph.op.add(name=name, type=kind)
+        op.input.extend(inputs)
+        self.describe(op.output_desc.add(), shape, dtype, layout)
+        for key, value in attrs.items():
+            set_attr(op.attr[key], value)
+        return op
+
+    def data(
+        self, shape: tuple[int, ...], dtype: Any = np.float32, name: str = "x", layout: str = "ND", **attrs
+    ) -> None:
+        op = self.op(name, "Data", [""], shape, dtype, layout, **attrs)
+        self.describe(op.input_desc.add(), shape, dtype, layout)
+
+    def const(self, name: str, value: np.ndarray) -> str:
+        op = self.op(name, "Const", [], value.shape, value.dtype)
+        tensor = op.attr["value"].t
+        self.describe(tensor.desc, value.shape, value.dtype)
+        tensor.data = value.tobytes()
+        return f"{name}:0"
+
+    def read(self, *results: str) -> Graph:
+        self.graph.op.add(name="out", type="NetOutput").input.extend(results)
+        return om.read(write_om(self.message, bytes(self.weights.data)))
+
+    def run(self, inputs: dict[str, np.ndarray], *results: str) -> list[np.ndarray]:
+        found = executor.run(self.read(*results), inputs)
+        return [found[result] for result in results]
+
+
+def set_attr(attr: ge_ir_pb2.AttrDef, value: Any) -> None:
+    match value:
+        case bool():
+            attr.b = value
+        case int():
+            attr.i = value
+        case float():
+            attr.f = value
+        case bytes():
+            attr.bt = value
+        case str():
+            attr.s = value.encode()
+        case dict():
+            attr.func.SetInParent()
+            for key, each in value.items():
+                set_attr(attr.func.attr[key], each)
+        case _:
+            attr.list.SetInParent()
+            attr.list.i.extend(value)
+
+
+CONV: dict[str, Any] = {
+    "mode": 1, "pad_mode": 4, "pads": [0, 0, 0, 0], "strides": [1, 1], "dilations": [1, 1], "groups": 1, "format": 0,
+}  # fmt: skip
+
+
+def refused(model: Model, *results: str) -> GraphError:
+    with pytest.raises(GraphError) as caught:
+        graph = model.read(*results)
+        executor.run(graph, {p.name: np.zeros(graph.tensors[p.tensor].shape, graph.tensors[p.tensor].dtype)
+                             for p in graph.inputs})  # fmt: skip
+    return caught.value
+
+
+# --- quantisation (om-format.md 7.1) ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", [0, 1, 2])
+@pytest.mark.parametrize("scalar", [False, True])
+@pytest.mark.parametrize("whole_bias", [False, True])
+def test_quantize_info(algorithm: int, scalar: bool, whole_bias: bool):
+    random = np.random.default_rng(algorithm)
+    x = random.standard_normal((1, 3, 6, 6)).astype(np.float32)
+    weight = random.integers(-127, 128, (4, 3, 3, 3)).astype(np.int8)
+    scales = (random.random(1 if scalar else 4) * 0.01 + 0.001).astype(np.float32)
+    bias = (
+        random.integers(-500, 500, 4).astype(np.int32) if whole_bias else random.standard_normal(4).astype(np.float32)
+    )
+    step, offset = float(np.float32(0.02)), 0.0 if algorithm == 0 else 117.0
+    model = Model()
+    model.data(x.shape)
+    info = {
+        "quantize_algo": algorithm, "scale_data_value": step, "offset_data_value": 117.0,
+        "scale_weight_mode": int(scalar), "scale_weight_value": scales.tobytes(),
+        "offset_weight_value": np.zeros_like(scales).tobytes(),
+    }  # fmt: skip
+    edges = ["x:0", model.const("w", weight), model.const("b", bias)]
+    model.op(
+        "y", "Convolution", edges, (1, 4, 6, 6), **CONV | {"pads": [1, 1, 1, 1]}, QuantizeInfo=info, relu_flag=True
+    )
+    low, high = (-128, 127) if algorithm == 0 else (0, 255)
+    q = np.clip(np.rint(x.astype(np.float64) / step) + offset, low, high) - offset
+    total = np.zeros((1, 4, 6, 6))
+    padded = np.pad(q, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    for place in np.ndindex(3, 3):
+        tap = padded[:, :, place[0] : place[0] + 6, place[1] : place[1] + 6]
+        total += np.einsum("nchw,oc->nohw", tap, weight[:, :, place[0], place[1]].astype(np.float64))
+    real = np.broadcast_to(scales.astype(np.float64) * step, 4).reshape(1, 4, 1, 1)
+    shift = bias.reshape(1, 4, 1, 1)
+    want = (total + shift) * real if whole_bias else total * real + shift
+    (got,) = model.run({"x": x}, "y:0")
+    np.testing.assert_allclose(got, np.maximum(want, 0), rtol=1e-6, atol=1e-6)
+
+
+def test_weight_only_quantisation():
+    random = np.random.default_rng(0)
+    x = random.standard_normal((1, 2, 4, 4)).astype(np.float32)
+    weight = random.integers(-127, 128, (3, 2, 1, 1)).astype(np.int8)
+    scales = np.array([0.5, 0.25, 0.01], np.float32)
+    model = Model()
+    model.data(x.shape)
+    info = {"quantize_algo": 1, "scale_data_value": 0.0, "scale_weight_mode": 0, "scale_weight_value": scales.tobytes()}
+    model.op("y", "Convolution", ["x:0", model.const("w", weight)], (1, 3, 4, 4), **CONV, QuantizeInfo=info)
+    want = np.einsum("nchw,oc->nohw", x, weight[:, :, 0, 0] * scales.reshape(3, 1))
+    (got,) = model.run({"x": x}, "y:0")
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+def test_quantised_matmul_with_offset_of_the_weight():
+    random = np.random.default_rng(1)
+    x = random.standard_normal((2, 5)).astype(np.float32)
+    weight = random.integers(-127, 128, (5, 3)).astype(np.int8)
+    scales, offsets = np.array([0.5, 0.25, 0.01], np.float32), np.array([1, 0, -7], np.float32)
+    model = Model()
+    model.data(x.shape)
+    info = {"quantize_algo": 1, "scale_data_value": 0.03125, "offset_data_value": 9.0, "scale_weight_mode": 0,
+            "scale_weight_value": scales.tobytes(), "offset_weight_value": offsets.tobytes()}  # fmt: skip
+    model.op("y", "MatMul", ["x:0", model.const("w", weight)], (2, 3), transpose_x1=False, transpose_x2=False,
+             QuantizeInfo=info)  # fmt: skip
+    q = np.clip(np.rint(x / 0.03125) + 9, 0, 255) - 9
+    want = (q @ (weight.astype(np.float64) - offsets)) * 0.03125 * scales
+    (got,) = model.run({"x": x}, "y:0")
+    np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
+
+
+def test_integer_filter_without_quantisation_is_refused():
+    model = Model()
+    model.data((1, 2, 4, 4))
+    edges = ["x:0", model.const("w", np.ones((3, 2, 1, 1), np.int8))]
+    model.op("y", "Convolution", edges, (1, 3, 4, 4), **CONV)
+    assert "no quantisation is given" in refused(model, "y:0").line()
+
+
+# --- AIPP (om-format.md 9) --------------------------------------------------------------------------------------------
+
+AIPP: dict[str, Any] = {"aipp_mode": 1, "input_format": 1, "src_image_size_h": 8, "src_image_size_w": 6}
+MATRIX = [256, 454, 0, 256, -88, -183, 256, 0, 359]
+
+
+def aipp_model(shape: tuple[int, ...], dtype: Any = np.float32, **more: Any) -> Model:
+    model = Model()
+    model.data((1, 3, 8, 6), np.uint8)
+    model.op("a", "Aipp", ["x:0"], shape, dtype, aipp=AIPP | more)
+    return model
+
+
+def yuv(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (1, 12, 6)).astype(np.uint8)
+
+
+def planes(x: np.ndarray) -> np.ndarray:
+    out = np.zeros((1, 3, 8, 6))
+    for row, column in np.ndindex(8, 6):
+        out[0, :, row, column] = (
+            x[0, row, column], x[0, 8 + row // 2, column // 2 * 2], x[0, 8 + row // 2, column // 2 * 2 + 1],
+        )  # fmt: skip
+    return out
+
+
+def test_aipp_without_stages_gives_the_planes():
+    (got,) = aipp_model((1, 3, 8, 6)).run({"x": yuv()}, "a:0")
+    assert np.array_equal(got, planes(yuv()))
+
+
+def test_aipp_stages_in_order():
+    """Crop, swap, colours, resize, normalise, pad."""
+    more: dict[str, Any] = {
+        "crop": True, "load_start_pos_h": 2, "load_start_pos_w": 1, "crop_size_h": 4, "crop_size_w": 5,
+        "rbuv_swap_switch": True, "csc_switch": True, "input_bias_1": 128, "input_bias_2": 128,
+        "resize": True, "resize_output_h": 8, "resize_output_w": 3,
+        "padding": True, "top_padding_size": 1, "left_padding_size": 2, "cpadding_value": -5.0,
+        "mean_chn_0": 3, "min_chn_1": 2.5, "var_reci_chn_2": 0.5,
+    }  # fmt: skip
+    more |= {f"matrix_r{at // 3}c{at % 3}": value for at, value in enumerate(MATRIX)}
+    (got,) = aipp_model((1, 3, 9, 5), **more).run({"x": yuv(1)}, "a:0")
+    cut = planes(yuv(1))[0][[0, 2, 1]][:, 2:6, 1:6].astype(int) - np.array([0, 128, 128]).reshape(3, 1, 1)
+    colours = np.clip(np.einsum("ci,ihw->chw", np.array(MATRIX).reshape(3, 3), cut) >> 8, 0, 255)
+    want = np.full((3, 9, 5), -5.0)
+    for row, column in np.ndindex(8, 3):
+        y, x = row * 4 / 8, column * 5 / 3
+        top, left = int(y), int(x)
+        low, right = min(top + 1, 3), min(left + 1, 4)
+        upper = colours[:, top, left] * (1 - (x - left)) + colours[:, top, right] * (x - left)
+        lower = colours[:, low, left] * (1 - (x - left)) + colours[:, low, right] * (x - left)
+        value = upper * (1 - (y - top)) + lower * (y - top)
+        want[:, row + 1, column + 2] = (value - np.array([3, 2.5, 0])) * np.array([1, 1, 0.5])
+    np.testing.assert_allclose(got[0], want, rtol=1e-6, atol=1e-5)
+
+
+def test_aipp_without_image_format_passes_the_tensor():
+    model = Model()
+    model.data((1, 1, 4, 4), np.uint8)
+    model.op("a", "Aipp", ["x:0"], (1, 1, 4, 4), np.float16, aipp=AIPP | {"input_format": 0})
+    x = np.arange(16, dtype=np.uint8).reshape(1, 1, 4, 4)
+    (got,) = model.run({"x": x}, "a:0")
+    assert got.dtype == np.float16
+    assert np.array_equal(got, x)
+
+
+@pytest.mark.parametrize(("number", "name"), [(2, "XRGB8888_U8"), (7, "YUV400_U8"), (99, "unknown")])
+def test_other_image_formats_are_refused_by_name(number: int, name: str):
+    error = refused(aipp_model((1, 3, 8, 6), input_format=number), "a:0")
+    assert error.status is GraphStatus.GRAPH_UNSUPPORTED
+    assert name in error.line()
+
+
+def test_dynamic_aipp_is_noted():
+    graph = aipp_model((1, 3, 8, 6), aipp_mode=2).read("a:0")
+    assert any("dynamic AIPP" in note for note in graph.notes)
+
+
+# --- names, constants, edges, streams ---------------------------------------------------------------------------------
+
+
+def intern(model: Model, op: ge_ir_pb2.OpDef, values: dict[str, str]) -> None:
+    """Move the op's attributes under interned names, strings of `values` into the value table."""
+    names = sorted(op.attr)
+    attrs = model.message.attr
+    for name in names:
+        attrs["attr_name_enum"].list.s.append(name.encode())
+        attrs["attrs_use_string_value"].list.b.append(name in values)
+        index = len(attrs["attr_name_enum"].list.s)
+        target = op.attr["\0" + chr(index)]
+        if name in values:
+            attrs["attr_value_enum"].list.s.append(values[name].encode())
+            target.i = len(attrs["attr_value_enum"].list.s) - 1
+        else:
+            target.CopyFrom(op.attr[name])
+        del op.attr[name]
+
+
+def test_interned_names_and_values():
+    random = np.random.default_rng(0)
+    x, weight = random.standard_normal((1, 5, 6, 2)).astype(np.float32), random.standard_normal((3, 2, 2, 2))
+    model = Model()
+    model.data(x.shape, layout="NHWC")
+    edge = model.const("w", weight.astype(np.float32))
+    op = model.op("y", "Conv2D", ["x:0", edge], (1, 2, 5, 3), layout="NHWC", strides=[1, 2, 1, 1], pads=[0, 0, 0, 0],
+                  data_format="NHWC")  # fmt: skip
+    intern(model, op, {"data_format": "NHWC"})
+    (got,) = model.run({"x": x}, "y:0")
+    want = onnx_run("Conv", [np.ascontiguousarray(x.transpose(0, 3, 1, 2)), weight.astype(np.float32)], strides=[2, 1])
+    np.testing.assert_allclose(got, want.transpose(0, 2, 3, 1), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("key", ["\0", "\0\x05", "\0\x7f", "\0ab", "\0é"])
+def test_interned_names_that_are_none(key: str):
+    model = Model()
+    model.message.attr["attr_name_enum"].list.s.append(b"mode")
+    model.data((2, 3))
+    model.op("y", "Activation", ["x:0"], (2, 3)).attr[key].i = 1
+    assert refused(model, "y:0").status is GraphStatus.OM_MODEL
+
+
+@pytest.mark.parametrize("placement", ["inline", "offset", "merged"])
+def test_three_placements_of_constants(placement: str):
+    value = np.array([1, 2, 3], np.float32)
+    model = Model()
+    model.data((2, 3))
+    edge = model.const("c", value)
+    tensor = model.graph.op[1].attr["value"].t
+    if placement != "inline":
+        tensor.data = b""
+        offset = model.weights.add(value.tobytes() + bytes(20))
+        tensor.desc.weight_size = 12
+        if placement == "merged":
+            model.graph.attr["weight_merged"].b = True
+            tensor.desc.attr["merged_offset"].i = offset
+        else:
+            tensor.desc.data_offset = offset
+    model.op("y", "Add", ["x:0", edge], (2, 3))
+    (got,) = model.run({"x": np.zeros((2, 3), np.float32)}, "y:0")
+    assert np.array_equal(got, np.broadcast_to(value, (2, 3)))
+
+
+def test_constants_that_do_not_lie_in_the_weights():
+    for offset, size, words in ((0, 0, "neither data nor"), (-8, 12, "negative"), (500, 4096, "WEIGHTS_DATA"),
+                                (1 << 62, 12, "WEIGHTS_DATA"), (508, 4, "takes 12")):  # fmt: skip
+        model = Model()
+        model.data((2, 3))
+        edge = model.const("c", np.ones(3, np.float32))
+        tensor = model.graph.op[1].attr["value"].t
+        tensor.data, tensor.desc.data_offset, tensor.desc.weight_size = b"", offset, size
+        model.op("y", "Add", ["x:0", edge], (2, 3))
+        assert words in refused(model, "y:0").line()
+
+
+def test_inputs_by_index_and_outputs_in_order():
+    model = Model()
+    model.data((1,), name="second", index=1)
+    model.data((1,), name="first", index=0)
+    model.op("d", "Sub", ["first:0", "second:0"], (1,))
+    graph = model.read("d:0", "second:0", "d:0")
+    assert [port.name for port in graph.inputs] == ["first", "second"]
+    got = executor.run(graph, {"first": np.float32([5]), "second": np.float32([3])})
+    assert list(got) == ["d:0", "second:0"]
+    assert got["d:0"] == 2
+
+
+def test_implicit_reshape_is_row_major():
+    model = Model()
+    model.data((2, 3, 4))
+    op = model.op("y", "Softmax", ["x:0"], (6, 4), axis=-1)
+    model.describe(op.input_desc.add(), (6, 4))
+    x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
+    (got,) = model.run({"x": x}, "y:0")
+    np.testing.assert_allclose(got, onnx_run("Softmax", [x.reshape(6, 4)], axis=-1), rtol=1e-5)
+    other = Model()
+    other.data((2, 3, 4))
+    other.describe(other.op("y", "Softmax", ["x:0"], (6, 5), axis=-1).input_desc.add(), (6, 5))
+    assert "its producer gives" in refused(other, "y:0").line()
+
+
+def test_control_edges_order_streams():
+    model = Model()
+    model.message.attr["stream_num"].i, model.message.attr["event_num"].i = 2, 1
+    model.data((2,))
+    model.op("a", "Relu", ["x:0"], (2,)).stream_id = 1
+    for name, kind, stream, edge in (("s", "Send", 1, "a:-1"), ("r", "Recv", 0, "")):
+        op = model.graph.op.add(name=name, type=kind, stream_id=stream)
+        op.attr["event_id"].i = 0
+        if edge:
+            op.input.append(edge)
+    model.op("b", "Abs", ["a:0", "r:-1"], (2,))
+    (got,) = model.run({"x": np.float32([-1, 2])}, "b:0")
+    assert got.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "attrs", "attribute"),
+    [
+        ("Activation", {}, "mode"),
+        ("Softmax", {}, "mode"),
+        ("Permute", {}, "order"),
+        ("Cast", {}, "dst_dtype"),
+        ("TransData", {"input_format": 0}, "output_format"),
+        ("Pooling", {"mode": 0, "pad_mode": 5}, "window"),
+        ("ArgMaxD", {}, "dimension"),
+        ("Convolution", {"mode": 1}, "pads"),
+        ("Aipp", {}, "aipp"),
+        ("GraphOp", {}, "subgraph"),
+        ("Nonsense", {}, "type"),
+    ],
+)
+def test_missing_attributes_are_named(kind: str, attrs: dict[str, Any], attribute: str):
+    model = Model()
+    model.data((1, 2, 3, 3))
+    model.op("y", kind, ["x:0"], (1, 2, 3, 3), **attrs)
+    error = refused(model, "y:0")
+    assert error.status is GraphStatus.GRAPH_UNSUPPORTED
+    assert error.where["attribute"] == attribute
+    assert "op 'y'" in error.line()
+
+
+def test_every_row_of_the_table_is_known():
+    """om-format.md 10, name by name."""
+    rows = """
+        Convolution ConvolutionDepthwise ConvTranspose Pooling PoolingD Cast CastT TransData Permute ResizeBilinear
+        Reshape MatMul MatMulV2 GEMM Conv2D Conv2DBackpropInputD Activation Relu Relu6 Sigmoid Tanh Abs Eltwise Add
+        Sub Mul RealDiv Maximum Minimum Concat ConcatD Softmax SoftmaxV2 ArgMaxD BNInference BatchNorm Scale
+        FullyConnection Squeeze Unsqueeze Flatten AippConfig AtomicAddrClean Data NetOutput Const Send Recv Aipp
+    """
+    assert set(rows.split()) <= set(MEANINGS)
+
+
+# --- single ops that the domi cases do not reach ----------------------------------------------------------------------
+
+
+def test_conv2d_backprop_input():
+    random = np.random.default_rng(0)
+    gradient, weight = random.standard_normal((1, 3, 4, 5)), random.standard_normal((3, 2, 3, 3))
+    model = Model()
+    model.data(gradient.shape, layout="NCHW")
+    edge = model.const("w", weight.astype(np.float32))
+    model.op("y", "Conv2DBackpropInputD", [edge, "x:0"], (1, 2, 8, 9), layout="NCHW", strides=[1, 1, 2, 2],
+             pads=[1, 1, 1, 1], input_size=[1, 2, 8, 9])  # fmt: skip
+    (got,) = model.run({"x": gradient.astype(np.float32)}, "y:0")
+    given = [gradient.astype(np.float32), weight.astype(np.float32)]
+    want = onnx_run("ConvTranspose", given, strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 0])
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_tf_deconv(swapped: bool):
+    random = np.random.default_rng(0)
+    x, weight, bias = random.standard_normal((1, 4, 5, 3)), random.standard_normal((3, 2, 3, 3)), np.array([1.0, -1.0])
+    size = np.array([1, 7, 10, 2], np.int32)
+    model = Model()
+    model.data(x.shape)
+    reals = [weight.astype(np.float32), bias.astype(np.float32)]
+    consts = [*reals, size] if swapped else [size, *reals]
+    edges = [model.const(f"c{at}", value) for at, value in enumerate(consts)]
+    attrs = CONV | {"pad_mode": 6, "strides": [2, 2], "format": 1, "TF_DECONV": True}
+    model.op("y", "ConvTranspose", [edges[0], edges[1], "x:0", edges[2]], (1, 7, 10, 2), **attrs)
+    (got,) = model.run({"x": x.astype(np.float32)}, "y:0")
+    # TensorFlow: SAME of the forward convolution pads 7 rows by 2 (1 and 1) and 10 columns by 1 (0 and 1)
+    given = [x.transpose(0, 3, 1, 2).astype(np.float32), weight.astype(np.float32), bias.astype(np.float32)]
+    want = onnx_run("ConvTranspose", [np.ascontiguousarray(each) for each in given], strides=[2, 2], pads=[1, 0, 1, 1])
+    np.testing.assert_allclose(got, want.transpose(0, 2, 3, 1), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", [{}, {"align_corners": True}, {"half_pixel_centers": True}])
+def test_resize_bilinear(mode: dict[str, bool]):
+    x = np.random.default_rng(0).standard_normal((1, 2, 4, 5)).astype(np.float32)
+    model = Model()
+    model.data(x.shape, layout="NCHW")
+    edge = model.const("size", np.array([8, 15], np.int32))
+    attrs = {"align_corners": False} | mode
+    model.op("y", "ResizeBilinear", ["x:0", edge], (1, 2, 8, 15), layout="NCHW", **attrs)
+    (got,) = model.run({"x": x}, "y:0")
+    name = {"align_corners": "align_corners", "half_pixel_centers": "half_pixel"}.get(
+        next(iter(mode), ""), "asymmetric"
+    )
+    want = onnx_run("Resize", [x, np.zeros(0, np.float32), np.array([1, 1, 2, 3], np.float32)],
+                    coordinate_transformation_mode=name, mode="linear")  # fmt: skip
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_arg_max_and_transposed_matrices():
+    x = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
+    model = Model()
+    model.data(x.shape)
+    model.op("best", "ArgMaxD", ["x:0"], (4,), np.int32, dimension=1)
+    model.op("square", "MatMulV2", ["x:0", "x:0"], (6, 6), transpose_x1=True, transpose_x2=False)
+    best, square = model.run({"x": x}, "best:0", "square:0")
+    assert np.array_equal(best, x.argmax(1))
+    np.testing.assert_allclose(square, x.T.astype(np.float64) @ x, rtol=1e-4, atol=1e-5)
+
+
+def test_transdata_between_nhwc_and_packed():
+    x = np.random.default_rng(0).standard_normal((1, 3, 4, 20)).astype(np.float16)
+    model = Model()
+    model.data(x.shape, np.float16, layout="NHWC")
+    op = model.op("p", "TransData", ["x:0"], (1, 2, 3, 4, 16), np.float16, "NC1HWC0", input_format=1, output_format=3)
+    set_attr(op.output_desc[0].attr["origin_shape"], [1, 3, 4, 20])
+    set_attr(op.output_desc[0].attr["origin_format"], "NHWC")
+    model.op("q", "TransData", ["p:0"], x.shape, np.float16, "NHWC", input_format=3, output_format=1)
+    packed, back = model.run({"x": x}, "p:0", "q:0")
+    assert np.array_equal(back, x)
+    assert packed[0, 1, 2, 3, 3] == x[0, 2, 3, 19]
+    assert not packed[0, 1, ..., 4:].any()
