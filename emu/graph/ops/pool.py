@@ -24,7 +24,6 @@ from emu.graph.ops.window import (
     same_pads,
 )
 
-
 WINDOW_ROOM = 4096
 """Rows or columns that a window may have beyond four times the map: each costs a step, a forged window no time."""
 
