@@ -28,4 +28,5 @@ def quantise(real: Array, quantisation: Quantisation, dtype: np.dtype[Any]) -> A
     scale = _along(quantisation.scale, quantisation.axis, real.ndim)
     zero = _along(quantisation.zero_point, quantisation.axis, real.ndim)
     steps = np.rint(real.astype(np.float64) / scale) + zero
-    return np.clip(steps, quantisation.lowest, quantisation.highest).astype(dtype)
+    stored: Array = np.clip(steps, quantisation.lowest, quantisation.highest).astype(dtype)
+    return stored
