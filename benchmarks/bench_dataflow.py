@@ -38,6 +38,7 @@ MAX_SIGMOIDS = {300: 1.5, 5000: 15.0}
 CLASSES, IMAGE = 80, 640
 IMAGE_SHAPE = Shape(IMAGE, IMAGE, 3)
 QP = QuantInfo(3.0, float(np.float32(1 / 255)), 0.0, float(np.float32(0.9)))
+PIXEL_QP = QuantInfo(0.0, 1.0, 0.0, 255.0)
 SCORE_QP = QuantInfo(0.0, float(np.float32(1 / 255)), 0.0, 1.0)
 
 
@@ -54,9 +55,9 @@ def ratio(function: Callable[[], object], baseline: Callable[[], object], second
     return best[0] / best[1]
 
 
-def input_transform(order: FormatOrder, features: int, type: FormatType = FormatType.FLOAT32) -> InputTransform:
-    user, device = Format(type, FormatOrder.NHWC), Format(FormatType.UINT8, order)
-    return InputTransform(IMAGE_SHAPE, user, Shape(IMAGE, IMAGE, features), device, [QP])
+def input_transform(order: FormatOrder, features: int = 3, qp: QuantInfo = QP) -> InputTransform:
+    user, device = Format(FormatType.FLOAT32, FormatOrder.NHWC), Format(FormatType.UINT8, order)
+    return InputTransform(IMAGE_SHAPE, user, Shape(IMAGE, IMAGE, features), device, [qp])
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +65,12 @@ def frame() -> np.ndarray:
     return np.random.default_rng(1).random(IMAGE_SHAPE, np.float32)
 
 
-def bench_format_and_quantise(frame: np.ndarray) -> None:
-    transform = input_transform(FormatOrder.NHWC, 3)
-    found = ratio(lambda: transform(frame), frame.copy)
+@pytest.mark.parametrize(("order", "qp"), [(FormatOrder.NHWC, QP), (FormatOrder.NHCW, PIXEL_QP)])
+def bench_format_and_quantise(frame: np.ndarray, order: FormatOrder, qp: QuantInfo) -> None:
+    """Any scale for a stream in pixel order; the scale of image inputs, which is 1, for one in planes."""
+    transform = input_transform(order, qp=qp)
+    pixels = frame * np.float32(255 if qp is PIXEL_QP else 1)
+    found = ratio(lambda: transform(pixels), pixels.copy)
     assert found <= MAX_FRAME_RATIO, f"{found:.2f} copies of the frame"
 
 

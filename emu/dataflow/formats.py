@@ -14,8 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.dataflow.quantize import dequantize, dequantize_per_feature, dtype_of, quantize, require_valid
-from emu.dataflow.reorder import Elements, input_reorder, output_reorder, should_reorder, transpose
+from emu.dataflow.quantize import (
+    dequantize,
+    dequantize_per_feature,
+    dtype_of,
+    quantize,
+    quantize_planes,
+    require_valid,
+)
+from emu.dataflow.reorder import (
+    FEW_FEATURES,
+    Elements,
+    input_reorder,
+    nhcw_planes,
+    output_reorder,
+    should_reorder,
+    transpose,
+)
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import (
     HW_FRAME_ALIGNMENT,
@@ -199,6 +214,9 @@ class InputTransform(_Transform):
         dst = out.view(self._code_dtype)
         moves = self.transposes or self.reorders
         src: Elements = src_bytes.view(dtype_of(self.user.type))
+        if self._quantizes_into_planes:
+            quantize_planes(src.reshape(self.shape), self.qps[0], nhcw_planes(dst, self.shape, self.hw_shape))
+            return out
         if self.quantizes:
             src = self._quantize(src, None if moves else dst)
         if not moves:
@@ -221,6 +239,18 @@ class InputTransform(_Transform):
                 raise self._size_mismatch(src.size)
             reorder(src, shape, dst, self.hw_shape)
         return out
+
+    @property
+    def _quantizes_into_planes(self) -> bool:
+        """Whether both steps are done at once: float pixels of few features for an NHCW stream."""
+        return (
+            self.user.type is FormatType.FLOAT32
+            and self.user.order is FormatOrder.NHWC
+            and self.device.order is FormatOrder.NHCW
+            and self.reorders
+            and not self.transposes
+            and self.shape.features <= FEW_FEATURES
+        )
 
     def _quantize(self, src: Elements, dst: Elements | None) -> Elements:
         """Codes of the frame, in `dst` if given. Only height*width*features elements are converted, so the last

@@ -100,15 +100,38 @@ def quantize(values: NDArray[np.float32], qp: QuantInfo, dtype: np.dtype[Any], o
         scratch = np.empty(min(_BLOCK, flat.size), F32)
         for start in range(0, flat.size, _BLOCK):
             block = flat[start : start + _BLOCK]
-            rounded = _rounded(block, qp, scratch[: block.size])
-            target[start : start + block.size] = rounded if direct else cast_to_codes(rounded, target.dtype)
+            work = scratch[: block.size]
+            np.rint(_scaled(block, qp, work), out=work)
+            target[start : start + block.size] = work if direct else cast_to_codes(work, target.dtype)
     return codes
 
 
-def _rounded(block: NDArray[np.float32], qp: QuantInfo, work: NDArray[np.float32]) -> NDArray[np.float32]:
-    """rint(clip(block)/scale + zp) in `work`; steps that cannot change a value are left out."""
+def quantize_planes(pixels: NDArray[np.float32], qp: QuantInfo, planes: Codes) -> None:
+    """As `quantize`, of pixels [h, w, f] into planes [h, f, w], a view of any strides.
+
+    Rounding picks the features apart in passing, which costs less than moving single bytes afterwards.
+    """
+    height, width, features = pixels.shape
+    rows = max(_BLOCK // max(width * features, 1), 1)
+    scratch = np.empty(rows * width * features, F32)
+    line = np.empty(rows * width, F32)
+    with np.errstate(all="ignore"):
+        direct = _cast_is_direct(qp, planes.dtype)
+        for start in range(0, height, rows):
+            block = np.ascontiguousarray(pixels[start : start + rows], dtype=F32).reshape(-1)
+            scaled = _scaled(block, qp, scratch[: block.size])
+            target = planes[start : start + rows]
+            for feature in range(features):
+                rounded = line[: block.size // features]
+                np.rint(scaled[feature::features], out=rounded)
+                plane = rounded.reshape(-1, width)
+                target[:, feature] = plane if direct else cast_to_codes(plane, planes.dtype)
+
+
+def _scaled(block: NDArray[np.float32], qp: QuantInfo, work: NDArray[np.float32]) -> NDArray[np.float32]:
+    """clip(block)/scale + zp, in `work` if anything is to be done; steps that cannot change a value are left out."""
     if is_identity(qp):
-        return np.rint(block, out=work)
+        return block
     if qp.limvals_min <= qp.limvals_max:
         np.clip(block, F32(qp.limvals_min), F32(qp.limvals_max), out=work)
     else:
@@ -117,7 +140,7 @@ def _rounded(block: NDArray[np.float32], qp: QuantInfo, work: NDArray[np.float32
         np.divide(work, F32(qp.scale), out=work)
     if qp.zp != 0.0:
         np.add(work, F32(qp.zp), out=work)
-    return np.rint(work, out=work)
+    return work
 
 
 def _cast_is_direct(qp: QuantInfo, dtype: np.dtype[Any]) -> bool:

@@ -22,7 +22,7 @@ Reorder = Callable[[Elements, Shape, Elements, Shape], None]
 RGB_FEATURES = 3
 RGB4_ROW_ALIGNMENT = 4  # elements
 F8CR_BLOCK = 8  # elements, also of 16-bit types
-_FEW_FEATURES = 8
+FEW_FEATURES = 8  # up to here features are moved one by one
 
 
 def _refuse(what: str, host: Shape, hw: Shape) -> HailoError:
@@ -53,7 +53,7 @@ def _planes(frame: Elements, shape: Shape) -> Elements:
 
 def _copy_pixels(pixels: Elements, out: Elements) -> None:
     """[h, w, f] -> [h, w, f]; a few features are copied one by one, numpy's inner runs are that short otherwise."""
-    if pixels.shape[2] > _FEW_FEATURES:
+    if pixels.shape[2] > FEW_FEATURES:
         out[:] = pixels
         return
     for feature in range(pixels.shape[2]):
@@ -75,21 +75,26 @@ def _same(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -> N
 
 
 def _nhwc_to_nhcw(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -> None:
-    _require_fit(src_shape, dst_shape)
     _fill_nhcw(_grid(src, src_shape).transpose(0, 2, 1), dst, src_shape, dst_shape)
 
 
 def _nhcw_to_nhcw(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -> None:
-    _require_fit(src_shape, dst_shape)
     _fill_nhcw(_planes(src, src_shape), dst, src_shape, dst_shape)
+
+
+def nhcw_planes(dst: Elements, host: Shape, hw: Shape) -> Elements:
+    """The part of an NHCW frame that the host fills, [h, f, w]; width padding is set to zero."""
+    _require_fit(host, hw)
+    out = _planes(dst, hw)[: host.height, : host.features]
+    out[:, :, host.width :] = 0
+    return out[:, :, : host.width]
 
 
 def _fill_nhcw(planes: Elements, dst: Elements, host: Shape, hw: Shape) -> None:
     """`planes` [h, f, w] into NHCW rows, width padding zero, feature padding untouched."""
-    out = _planes(dst, hw)[: host.height, : host.features]
+    out = nhcw_planes(dst, host, hw)
     for feature in range(host.features):  # long inner runs: numpy copies one plane's rows at a time
-        out[:, feature, : host.width] = planes[:, feature]
-    out[:, :, host.width :] = 0
+        out[:, feature] = planes[:, feature]
 
 
 def _nchw_to_nhcw(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -> None:

@@ -162,6 +162,31 @@ def test_yuv_rows(pairs: int, half_width: int, more: int, seed: int) -> None:
     assert np.array_equal(i420[: wanted.size], wanted)
 
 
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(
+    st.sampled_from([Order.NHCW, Order.NHWC, Order.FCR]),
+    extents,
+    extents,
+    st.integers(1, 10),
+    st.integers(0, 4),
+    st.sampled_from([IDENTITY, QuantInfo(3.0, 0.5, -10.0, 90.0), QuantInfo(3.0, 0.5, 90.0, -10.0)]),
+    st.sampled_from([1, 2]),
+    st.integers(0, 2**32),
+)
+def test_float_frames_are_quantised_then_laid_out(
+    device: Order, h: int, w: int, f: int, more: int, qp: QuantInfo, size: int, seed: int
+) -> None:
+    """In one step or in two, the stream carries the codes' layout."""
+    shape, hw = Shape(h, w, f), Shape(h + more % 2, w + more, f)
+    values = np.random.default_rng(seed).normal(20, 60, shape).astype(np.float32)
+    values.reshape(-1)[:: max(values.size // 3, 1)] = np.nan
+    quantised = [slow.quantize(float(value), qp, 8 * size) for value in values.reshape(-1)]
+    of_codes = InputTransform(shape, Format(TYPES[size], Order.NHWC), hw, Format(TYPES[size], device), [qp])
+    of_floats = InputTransform(shape, Format(FormatType.FLOAT32, Order.NHWC), hw, Format(TYPES[size], device), [qp])
+    wanted = of_codes(np.array(quantised, np.uint8 if size == 1 else np.uint16), filled(of_codes.hw_frame_size))
+    assert of_floats(values, filled(of_floats.hw_frame_size)).tobytes() == wanted.tobytes()
+
+
 def test_every_pair_of_orders_works_or_is_refused() -> None:
     for host in Order:
         for device in Order:
