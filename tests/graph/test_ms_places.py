@@ -537,8 +537,40 @@ def test_constant() -> None:
     np.testing.assert_array_equal(found[1], value)
 
 
+@pytest.mark.parametrize("seed", range(100))
+def test_random_strided_slices(seed: int) -> None:
+    """Any begin, end, stride and masks against Python's own slicing, which has the same rules for an axis."""
+    rng = np.random.default_rng(seed)
+    x = normal(rng, *rng.integers(1, 6, 3).tolist())
+    begin, end = rng.integers(-8, 9, 3).tolist(), rng.integers(-8, 9, 3).tolist()
+    stride = rng.choice([-3, -2, -1, 1, 2, 3], 3).tolist()
+    first, last = (int(mask) for mask in rng.integers(0, 8, 2))
+    index = tuple(
+        slice(None if first >> at & 1 else begin[at], None if last >> at & 1 else end[at], stride[at])
+        for at in range(3)
+    )
+    attr = b.StridedSlice(begin=tuple(begin), end=tuple(end), stride=tuple(stride), beginMask=first, endMask=last)
+    Check(attr, [x], [np.ascontiguousarray(x[index])]).run()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_gathers(seed: int) -> None:
+    """tf.gather by its definition, element by element: any axis, batch dimensions and index shape."""
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(1, 4, 4).tolist()
+    batch = int(rng.integers(0, 3))
+    axis = int(rng.integers(batch, 4))
+    index_shape = (*shape[:batch], *rng.integers(1, 4, int(rng.integers(0, 3))).tolist())
+    x, places = normal(rng, *shape), ints(rng, 0, shape[axis], *index_shape)
+    want = np.empty((*shape[:axis], *index_shape[batch:], *shape[axis + 1 :]), np.float32)
+    for at in np.ndindex(*want.shape):
+        lead, inner = at[:axis], at[axis : axis + len(index_shape) - batch]
+        rest = at[axis + len(inner) :]
+        want[at] = x[(*lead, places[(*at[:batch], *inner)], *rest)]
+    Check(b.Gather(axis, batch), [x, places], [want]).run()
+
+
 X = np.zeros((4, 5), np.float32)
-PLACES = np.zeros(2, np.int32)
 
 
 def one(attr: b.OpT, *inputs: Array, shape: tuple[int, ...] = (4, 5), outputs: int = 1) -> Check:

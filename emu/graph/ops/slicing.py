@@ -53,23 +53,15 @@ def _sliced(shape: Shape, slices: Sequence[slice]) -> Shape:
 def _dense_slices(shape: Shape, begin: Sequence[int], end: Sequence[int], stride: Sequence[int]) -> tuple[slice, ...]:
     need_count(stride, len(shape), "stride")
     return tuple(
-        _slice_of(first, last, step, size, axis)
-        for axis, (first, last, step, size) in enumerate(zip(begin, end, stride, shape, strict=True))
+        _slice_of(first, last, step, axis)
+        for axis, (first, last, step) in enumerate(zip(begin, end, stride, strict=True))
     )
 
 
-def _slice_of(first: int | None, last: int | None, step: int, size: int, axis: int) -> slice:
-    """One axis by TensorFlow's rules: negatives count from the end, then both ends are clipped; None is that end."""
+def _slice_of(first: int | None, last: int | None, step: int, axis: int) -> slice:
+    """One axis; Python counts negatives from the end and clips both ends as TensorFlow does, None is that end."""
     if step == 0:
         raise OpError(f"stride 0 on axis {axis}", "stride")
-    if first is not None:
-        first = min(max(first + size if first < 0 else first, 0), size)
-    if last is not None:
-        last = min(max(last + size if last < 0 else last, -1), size)
-        if step < 0 and last == -1:
-            last = None  # Python would count -1 from the end again
-        elif last == -1:
-            last = 0
     return slice(first, last, step)
 
 
@@ -127,7 +119,6 @@ class StridedSlice(Op):
             None if self.begin_mask >> at & 1 else begin,
             None if self.end_mask >> at & 1 else end,
             stride,
-            size,
             axis,
         )
 
