@@ -48,7 +48,7 @@ def corpus() -> list[bytes]:
     rng = np.random.default_rng(0)
     for member in ms_v0_5.OPT.members:  # every operator with default attributes, on operands that may not suit it
         operands = [rng.standard_normal((2, 3)).astype(np.float32) for _ in range(rng.integers(0, 4))]
-        found.append(file_b(member(), operands, [((2, 3), np.float32)]))  # type: ignore[arg-type]
+        found.append(file_b(member(), operands, [((2, 3), np.float32)]))
     return found
 
 
