@@ -36,6 +36,7 @@ class RunOptions:
     inject: tuple[str, ...] = ()
     dump_memory: str | None = None
     coverage: bool = False
+    dump_action_list: str | None = None
 
 
 class _RunCommand(click.Command):
@@ -73,6 +74,7 @@ class _RunCommand(click.Command):
 )
 @click.option("--inject", multiple=True, metavar="FAULT", help="Inject a fault (docs/device.md).")
 @click.option("--dump-memory", metavar="FILE", help="Write the registers and memory of the chip at the end.")
+@click.option("--dump-action-list", metavar="FILE", help="Write what `hailortcli fw-control action-list` writes.")
 @click.option("--coverage", is_flag=True, help="Show which actions and statuses the run touched.")
 def command(
     models: tuple[str, ...],
@@ -93,6 +95,7 @@ def command(
     inject: tuple[str, ...],
     dump_memory: str | None,
     coverage: bool,
+    dump_action_list: str | None,
 ) -> None:
     """Execute HEFs on the simulated device, or an OM/MS graph on the numpy reference executor."""
     if as_json and trace == TRACE_TO_STDOUT:
@@ -118,6 +121,7 @@ def command(
         inject=inject,
         dump_memory=dump_memory,
         coverage=coverage,
+        dump_action_list=dump_action_list,
     )
     if bool(models) == (actions is not None):
         raise UsageError("run takes one or more MODELs, or --actions FILE")
@@ -139,7 +143,7 @@ def command(
     refused = common.given() + ["--trace"] * (trace is not None) + ["--device-output"] * bool(device_output)
     refused += ["--compute-time"] * (compute_time is not None) + ["--inject"] * bool(inject)
     refused += ["--schedule"] * (schedule != "sequential") + ["--dump-memory"] * (dump_memory is not None)
-    refused += ["--coverage"] * coverage
+    refused += ["--coverage"] * coverage + ["--dump-action-list"] * (dump_action_list is not None)
     if refused:
         raise UsageError(f"{', '.join(refused)}: not for OM and MS graphs", file=models[0])
     from emu.cli import run_graph

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from emu.cli.compiling import compile_model, compile_options
 from emu.cli.options import output_path
-from emu.cli.run import TRACE_TO_STDOUT, RunOptions
+from emu.cli.run import RunOptions
 from emu.cli.run_report import SYNTHETIC, Outcome, document, print_json, text, write_dump
+from emu.cli.tracing import check_trace, trace_sinks, wants_action_lists, writable, write_action_lists
 from emu.errors import UsageError
 from emu.hw.application import clusters_named
 from emu.hw.capture import load_capture
@@ -24,9 +25,7 @@ from emu.hw.session import RunRequest, run_program
 from emu.hw.workload import given_timings, group_timings
 from emu.sequencer.profiles import device_profile
 from emu.sequencer.program import Direction, Program
-from emu.trace.events import Header, Sink, Tracer
-from emu.trace.sinks.jsonl import JsonlSink
-from emu.trace.sinks.text import TextSink
+from emu.trace.events import Header, Tracer
 
 if TYPE_CHECKING:
     from emu.dataflow.frames import FrameBridge
@@ -38,6 +37,7 @@ def run(options: RunOptions) -> None:
     compiled = [compile_model(model, options.common) for model in options.models]
     program = combine([one for _, one in compiled])
     profile = load(program.device, options.common.clock_mhz, options.common.link)
+    check_trace(options)
     request = _request(program, options)
     settings = compile_options(options.common)
     request.timings = [
@@ -54,6 +54,7 @@ def run(options: RunOptions) -> None:
     for bridge in bridges:
         outcome.sources.update(bridge.input_sources)
     outcome.supplied = {argument.partition("=")[0] for argument in options.device_output}
+    write_action_lists(outcome, options, profile, compiled[0][0].header.timestamp // 1000)
     outcome.kept = _keep(outcome, bridges, options)
     _report(outcome, options)
 
@@ -66,6 +67,7 @@ def run_capture(options: RunOptions) -> None:
     if refused:
         raise UsageError(f"{', '.join(refused)}: a capture has no vstreams, only HEFs do")
     assert options.actions is not None
+    check_trace(options)
     capture = load_capture(Path(options.actions))
     program = capture.program
     profile = load(options.common.device or program.device, options.common.clock_mhz, options.common.link)
@@ -76,13 +78,14 @@ def run_capture(options: RunOptions) -> None:
         request.timings = given_timings(program, profile, options.compute_time)
     outcome = _execute(program, profile, request, options, capture.source)
     outcome.models = [{"file": options.actions, "format": "capture"}]
+    write_action_lists(outcome, options, profile, 0)
     _report(outcome, options)
 
 
 def _report(outcome: Outcome, options: RunOptions) -> None:
     if options.dump_memory is not None:
         assert outcome.result.device is not None
-        write_dump(outcome.result.device.memory, _writable(options.dump_memory))
+        write_dump(outcome.result.device.memory, writable(options.dump_memory))
     if options.as_json:
         print_json(document(outcome, options.timing, options.coverage))
     else:
@@ -96,6 +99,7 @@ def _request(program: Program, options: RunOptions) -> RunRequest:
         seed=common.seed,
         round_robin=options.schedule == "round-robin",
         faults=tuple(Fault.parse(text) for text in options.inject),
+        measure_actions=wants_action_lists(options),
     )
 
 
@@ -185,25 +189,8 @@ def _tracer(
         request.seed,
         profile.timestamp_hz / 1e6,
     )
-    sink: Sink
-    if options.trace == TRACE_TO_STDOUT:
-        if options.trace_format not in (None, "text"):
-            raise UsageError(f"--trace-format {options.trace_format} needs --trace=FILE")
-        sink = TextSink(sys.stdout, header)
-    elif options.trace_format == "text":
-        sink = TextSink(files.enter_context(_writable(options.trace).open("w", encoding="utf-8")), header)
-    elif options.trace_format in (None, "jsonl"):
-        sink = JsonlSink(files.enter_context(_writable(options.trace).open("wb")), header)
-    else:
-        raise UsageError(f"--trace-format {options.trace_format} is not built yet")
-    return lambda clock: Tracer([sink], clock)
-
-
-def _writable(argument: str) -> Path:
-    path = output_path(argument)
-    if not path.parent.is_dir():
-        raise UsageError(f"{path.parent} is no directory", file=argument)
-    return path
+    sinks = trace_sinks(options, header, files)
+    return (lambda clock: Tracer(sinks, clock)) if sinks else None
 
 
 def _keep(outcome: Outcome, bridges: list[FrameBridge], options: RunOptions) -> list[str]:

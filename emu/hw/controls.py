@@ -372,7 +372,10 @@ class Controls:
         return (bytes([len(self.device.applications)]) + headers.ljust(size, b"\0"),)
 
     def _config_timestamp(self, parameters: Parameters) -> Parameters:
-        self.device.timestamps = _parameter(parameters, 1)[:1] != b"\0"
+        enabled = _parameter(parameters, 1)[:1] != b"\0"
+        # 5.2 widens the field but still swaps only 16 bits of it (firmware-actions.md 5.5)
+        batch = int.from_bytes(_parameter(parameters, 0)[:2], "big")
+        self.device.timestamp_batch = batch if enabled else None
         return ()
 
     def _clear_configured_apps(self, parameters: Parameters) -> Parameters:

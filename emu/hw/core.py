@@ -324,7 +324,10 @@ class Core:
         one.completed += 1
         self.ddr.count_frames(1)
         self.nms.count_frames(one.network, 1)
-        self.clusters.count_frames(one.network, 1)
+        finished = self.clusters.count_frames(one.network, 1)
+        if self.tracer is not None:
+            for lcu in finished:
+                self._trace_unit(lcu.describe(), "done", f"frame {number}")
         if one.finished:
             self._finish(one)
         elif one.completed % one.batch == 0:
@@ -340,6 +343,8 @@ class Core:
     def _finish(self, one: FramePass) -> None:
         """All frames of a batch passed: the tasks that served it go idle (firmware-actions.md 8)."""
         if all(other.finished for other in self.passes):
+            if self.tracer is not None and self.burst.running:
+                self._trace_unit("burst-credits task", "idle", f"{one.completed} frames")
             self.burst.finish()
             self.ddr.reset()
         self.changed.notify()
@@ -402,6 +407,10 @@ class Core:
             buffer, offset = found
             buffer.write(offset, content)
 
+    def _trace_unit(self, unit: str, what: str, cause: str) -> None:
+        assert self.tracer is not None
+        self.tracer.emit(Event(self.clock.time, Kind.UNIT, self.application, action=what, unit=unit, cause=cause))
+
     def _trace(self, one: FramePass, edge: Edge, frame: int, now: int) -> None:
         assert self.tracer is not None
         name = self.stream_names.get(edge.channel.packed, "") if edge.kind is EdgeKind.BOUNDARY else ""
@@ -415,5 +424,10 @@ class Core:
                 cause=f"{edge.kind.value} stream {edge.stream}" + (f" {name}" if name else ""),
                 bytes=edge.frame_bytes * self._transfers(edge),
                 frame=one.first_frame + frame,
+                arguments={
+                    "available": edge.channel.available,
+                    "processed": edge.channel.processed,
+                    "dma_address": edge.buffer.dma_address,
+                },
             )
         )

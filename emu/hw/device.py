@@ -49,6 +49,7 @@ class Device:
 
     `layout` is the bitmap of usable clusters (None: those that the profile reports). `flows` gives the timing of a
     dynamic context by (application, context index); without one the core counts as infinitely fast.
+    `timestamp_batch` is the batch whose actions get time stamps (None: no action does).
     """
 
     profile: Profile
@@ -60,7 +61,7 @@ class Device:
     clock: Clock = field(default_factory=Clock)
     flows: Callable[[int, int], Flow | None] | None = None
     labels: dict[int, Mapping[int, StreamLabel]] = field(default_factory=dict)
-    timestamps: bool = False
+    timestamp_batch: int | None = None
     faults: Faults | None = None
 
     def __post_init__(self) -> None:
@@ -134,6 +135,17 @@ class Device:
             )
         channel.available += transfers * per_transfer - min(channel.lost, transfers * per_transfer)
         channel.lost = 0
+        if self.tracer is not None:
+            self.tracer.emit(
+                Event(
+                    self.clock.time,
+                    Kind.LAUNCH,
+                    self.core.application,
+                    unit=channel.describe(),
+                    bytes=transfers * channel.buffer.bytes_in_pattern,
+                    arguments={"transfers": transfers, "available": channel.available, "processed": channel.processed},
+                )
+            )
         self.core.changed.notify()
 
     def run_until(self, stop: Callable[[], bool]) -> bool:

@@ -263,7 +263,9 @@ class Firmware:
                 woke = yield from self._wait(wait, generation, context)
             if step.number == context.last_grant:
                 self.grant_at = self.now
-            if device.timestamps:
+            if device.timestamp_batch is not None and (
+                context.type is not ContextType.DYNAMIC or self.batch_index == device.timestamp_batch
+            ):
                 entry = context.entries[step.entry]
                 entry.timestamp, entry.last_executed = device.timestamp(self.now), step.sub
             if tracer is not None:

@@ -14,6 +14,7 @@ from emu.hw.firmware import State
 from emu.hw.host import Host, InputFrames, StreamState, random_input
 from emu.hw.hostmem import HostMemory
 from emu.hw.memory import RegionUse
+from emu.hw.profiler import config_timestamp, download, measured_batch
 from emu.hw.profiles import Profile
 from emu.hw.schedule import GroupSchedule
 from emu.hw.status import firmware_error
@@ -22,6 +23,7 @@ from emu.hw.watchdog import Stall, examine
 from emu.sequencer.control import (
     ContextSwitchStatus,
     Opcode,
+    Response,
     change_context_switch_status,
     decode_response,
     encode_request,
@@ -30,6 +32,7 @@ from emu.sequencer.control import (
 )
 from emu.sequencer.program import Direction, NetworkGroupProgram, Program
 from emu.trace.events import Event, Kind, Tracer
+from emu.trace.sinks.fw_actions import DownloadedContext
 
 NS_PER_S = 1e9
 UNKNOWN_COMPUTE = Compute(0.0, 0.0, 0.0, "none: action lists say nothing about computing")
@@ -74,6 +77,7 @@ class GroupResult:
     ccw_bytes: int
     opaque_bytes: int
     regions: tuple[RegionUse, ...]
+    action_lists: tuple[DownloadedContext, ...] = ()
 
 
 class Usage(NamedTuple):
@@ -109,6 +113,7 @@ class RunRequest:
     may_jump: bool = True
     round_robin: bool = False
     faults: Sequence[Fault] = ()
+    measure_actions: bool = False
 
 
 @dataclass(slots=True)
@@ -270,6 +275,9 @@ class Session:
         host = self._host(group, frames, first_batch, first_frame)
         device.attach_host(host)
         device.first_frame = first_frame
+        if self.request.measure_actions:
+            measured = measured_batch(application, -(-frames // batch))
+            self._send(config_timestamp(self.program.runtime, measured))
         started = device.clock.time
         self._send(
             change_context_switch_status(
@@ -294,6 +302,8 @@ class Session:
         # what the lists still do behind the last output belongs to the run: it can fail or stall
         self._await(lambda: device.firmware.resting, host)
         result = self._result(group, host, started, activated, before)
+        if self.request.measure_actions:
+            result = replace(result, action_lists=download(self._send, application))
         if leave:
             self._send(change_context_switch_status(ContextSwitchStatus.RESET))
         return result
@@ -382,7 +392,7 @@ class Session:
                 )
             raise StalledError(stall)
 
-    def _send(self, message: bytes) -> None:
+    def _send(self, message: bytes) -> Response:
         reply = decode_response(self.device.control(message))
         if reply.major_status:
             fault = self.device.controls.last_fault
@@ -395,6 +405,7 @@ class Session:
                     "action": error.action_name,
                 }
             raise firmware_error(reply.major_status, fault.message if fault is not None else "control refused", **where)
+        return reply
 
     def _result(
         self,

@@ -21,8 +21,9 @@ class Kind(Enum):
     CONTEXT_END = "context_end"
     ACTION = "action"  # an action is done; cause = what woke it if it had to wait, woke = what it started
     WAIT = "wait"  # an action began to wait; cause = what it waits for
-    TRANSFER = "transfer"  # a frame, or configuration bytes, passed a channel
-    UNIT = "unit"  # a unit changed: LCU done, sequencer done, task idle, NMS idle
+    LAUNCH = "launch"  # the host made descriptors of a channel available; arguments = its counters
+    TRANSFER = "transfer"  # a frame passed a channel; arguments = its counters and the list it lies behind
+    UNIT = "unit"  # a unit became done or idle: LCU, sequencer, burst-credits task
     NOTIFICATION = "notification"  # a D2H event
     FAULT = "fault"  # an injected fault took effect
     STALL = "stall"  # nothing can progress any more

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from emu.hw.cluster import DEFAULT_KERNEL_DONE_ADDRESS, DEFAULT_KERNEL_DONE_COUNT
 from emu.hw.status import FirmwareStatus as S
 from emu.hw.status import require
+from emu.trace.events import Event, Kind
 
 if TYPE_CHECKING:
     from emu.hw.firmware import Firmware
@@ -58,8 +59,11 @@ def trigger_sequencer(fw: Firmware, a: Any) -> None:
     device = fw.device
     done = max(fw.now, round(device.bus.idle_at)) + round(fw.profile.sequencer_ns)
     device.clusters.trigger(a.cluster_index, a._asdict(), done)
-    if fw.tracing:
+    if device.tracer is not None:
         fw.note = f"cluster {a.cluster_index} sequencer"
+        device.tracer.emit(
+            Event(done, Kind.UNIT, device.core.application, action="done", unit=fw.note, cause="TRIGGER_SEQUENCER")
+        )
 
 
 def enable_nms(fw: Firmware, a: Any) -> None:

@@ -77,6 +77,10 @@ def _what(event: Event) -> str:
         return f"{event.action:<{_ACTION_WIDTH}} {arguments_text(event.arguments)}  waits for {event.cause}"
     if kind is Kind.TRANSFER:
         return f"  frame {event.frame}: {event.bytes} bytes, {event.unit}, {event.cause}"
+    if kind is Kind.LAUNCH:
+        return f"  host queues {event.bytes} bytes, {event.unit}, {arguments_text(event.arguments)}"
+    if kind is Kind.UNIT:
+        return f"  {event.unit} {event.action}, {event.cause}"
     if kind is Kind.CONTEXT_BEGIN:
         return f"-- {event.context} begins (application {event.application})"
     if kind is Kind.CONTEXT_END:
