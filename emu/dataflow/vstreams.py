@@ -21,7 +21,7 @@ from emu.dataflow.postprocess.yolov5_seg import Yolov5Seg
 from emu.dataflow.quantize import dtype_of
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import NMS_ORDERS, Format, FormatFlags, FormatOrder, FormatType, Shape, frame_size
-from emu.hef.infos import NetworkGroupInfo, VStreamInfo, ops_by_output
+from emu.hef.infos import NetworkGroupInfo, StreamInfo, VStreamInfo, ops_by_output
 from emu.hef.layers import LayerInfo
 
 AUTO = Format(FormatType.AUTO, FormatOrder.AUTO, FormatFlags.NONE)
@@ -66,7 +66,7 @@ class InputVStream:
         self.user = transform.user
         self.frame_size = transform.user_frame_size
 
-    def _init_planes(self, streams: Mapping[str, Any], user: Format) -> None:
+    def _init_planes(self, streams: Mapping[str, StreamInfo], user: Format) -> None:
         """Every plane keeps its device order: the host plane must already be in it (known-bugs.md 51)."""
         info = self.info
         if user.order not in (FormatOrder.AUTO, info.format.order):

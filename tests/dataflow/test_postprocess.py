@@ -24,7 +24,7 @@ from emu.dataflow.postprocess.yolov5 import Anchors, Yolov5, Yolov5BboxOnly, Yol
 from emu.dataflow.postprocess.yolov8 import Yolov8, Yolov8BboxOnly, Yolov8Config, Yolov8Decoder
 from emu.dataflow.postprocess.yolox import Yolox, YoloxDecoder
 from emu.errors import HailoError, HailoStatus
-from emu.hef.formats import Format, FormatFlags, FormatOrder, FormatType, QuantInfo, Shape
+from emu.hef.formats import DETECTION_BYTES, Format, FormatFlags, FormatOrder, FormatType, QuantInfo, Shape
 from tests.conftest import DATA
 from tests.dataflow import slow
 from tests.dataflow.specs import FILL, filled, nms_info
@@ -346,6 +346,10 @@ def test_a_class_keeps_its_best_up_to_the_limit() -> None:
     values = frame.view("<f4")
     assert values[0] == 2 and [round(float(values[at]), 4) for at in (5, 10)] == [0.5, 0.4]
     assert values[11] == 1 and round(float(values[16]), 4) == 0.05
+
+
+def test_records_are_packed() -> None:
+    assert nms_module.DETECTION_DTYPE.itemsize == DETECTION_BYTES
 
 
 def test_by_score_announces_one_more_than_the_limit_and_drops_its_bytes() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -77,6 +77,11 @@ class OpInput:
     def frame_size(self) -> int:
         """Bytes of a frame as it is read from the stream."""
         return hw_frame_size(self.padded_shape, self.format)
+
+    @cached_property
+    def lowest_codes(self) -> dict[tuple[float, bool], int | None]:
+        """Results of `lowest_passing_code`: they cost a look at every code of the type."""
+        return {}
 
     def codes(self, frame: Buffer) -> Codes:
         """The frame's elements, flat."""
@@ -285,9 +290,15 @@ def passing(layer: OpInput, codes: Codes, threshold: float, prefilter: bool) -> 
     return mask & (codes >= layer.threshold_code(threshold)) if prefilter else mask
 
 
-@lru_cache(maxsize=256)
 def lowest_passing_code(layer: OpInput, threshold: float, prefilter: bool) -> int | None:
     """The first code from which on all codes pass; the type's maximum + 1 if none does, None if it is not monotonic."""
+    key = (threshold, prefilter)
+    if key not in layer.lowest_codes:
+        layer.lowest_codes[key] = _lowest_passing_code(layer, threshold, prefilter)
+    return layer.lowest_codes[key]
+
+
+def _lowest_passing_code(layer: OpInput, threshold: float, prefilter: bool) -> int | None:
     dtype = dtype_of(layer.format.type)
     with np.errstate(all="ignore"):
         mask = layer.dequantize(np.arange(np.iinfo(dtype).max + 1).astype(dtype)) >= np.float32(threshold)

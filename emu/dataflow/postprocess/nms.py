@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from emu.dataflow.formats import Bytes
 from emu.dataflow.postprocess.sort import sort_order
 from emu.errors import HailoError, HailoStatus
-from emu.hef.formats import BBOX_PARAMS, DETECTION_BYTES, NMS_COUNT_BYTES
+from emu.hef.formats import BBOX_PARAMS, NMS_COUNT_BYTES
 
 REMOVED_SCORE = 0.0
 
@@ -296,6 +296,3 @@ def fill_by_score(detections: Detections, config: NmsConfig, out: Bytes, sort_ag
     room = max(out.size - NMS_COUNT_BYTES, 0)
     out[NMS_COUNT_BYTES : NMS_COUNT_BYTES + min(room, raw.size)] = raw[:room]
     out[:NMS_COUNT_BYTES] = np.frombuffer(int(alive.size).to_bytes(NMS_COUNT_BYTES, "little"), np.uint8)
-
-
-assert DETECTION_DTYPE.itemsize == DETECTION_BYTES

@@ -40,7 +40,7 @@ class Yolov5Config:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cells:
+class Cells:
     """Cells of one layer whose objectness passes: entries [n, entry] as codes, and where they are."""
 
     codes: Codes
@@ -100,14 +100,14 @@ class Yolov5(NmsPostProcess):
         """Classes with a lower code are skipped before anything is computed; 0 skips none."""
         return layer.threshold_code(self.config.score_threshold) if self.rules.prefilter else 0
 
-    def _cells(self, layer: OpInput, frame: Buffer) -> _Cells:
+    def _cells(self, layer: OpInput, frame: Buffer) -> Cells:
         grid = self._grid(layer, frame)
         mask = self._objectness_passes(layer, grid[:, :, OBJECTNESS])
         if self.rules.column_innermost:
             rows, anchors, columns = np.nonzero(mask)
         else:
             rows, columns, anchors = np.nonzero(mask.transpose(0, 2, 1))
-        return _Cells(grid[rows, anchors, :, columns], rows, columns, anchors)
+        return Cells(grid[rows, anchors, :, columns], rows, columns, anchors)
 
     def _detect_layer(self, layer: OpInput, frame: Buffer) -> Detections:
         cells = self._cells(layer, frame)
@@ -121,10 +121,10 @@ class Yolov5(NmsPostProcess):
         self._keep_cells(layer, cells, objectness, which)
         return Detections.of(boxes[which], scores[which, classes], classes)
 
-    def _keep_cells(self, layer: OpInput, cells: _Cells, objectness: Float32s, which: NDArray[np.intp]) -> None:
+    def _keep_cells(self, layer: OpInput, cells: Cells, objectness: Float32s, which: NDArray[np.intp]) -> None:
         """A subclass may remember more of the cells that became detections."""
 
-    def _boxes(self, layer: OpInput, cells: _Cells) -> Float32s:
+    def _boxes(self, layer: OpInput, cells: Cells) -> Float32s:
         t = self.activate(layer.dequantize(cells.codes[:, :BOX_ENTRIES]))
         anchors = self.yolo.anchors[layer.name]
         widths = np.array(anchors.widths, F32)[cells.anchors]
@@ -163,10 +163,10 @@ class Yolov5BboxOnly(Yolov5):
     def _objectness_passes(self, layer: OpInput, codes: Codes) -> NDArray[np.bool_]:
         return np.ones(codes.shape, np.bool_)
 
-    def _cells(self, layer: OpInput, frame: Buffer) -> _Cells:
+    def _cells(self, layer: OpInput, frame: Buffer) -> Cells:
         grid = self._grid(layer, frame)
         rows, columns, anchors = np.nonzero(np.ones((grid.shape[0], grid.shape[3], grid.shape[1]), np.bool_))
-        return _Cells(grid[rows, anchors, :, columns], rows, columns, anchors)
+        return Cells(grid[rows, anchors, :, columns], rows, columns, anchors)
 
     def _execute(self, frames: Mapping[str, Buffer], out: Bytes) -> HailoStatus:
         rows = out.view("<f4").reshape(self.proposals, self.entry)

@@ -14,7 +14,7 @@ from emu.dataflow.formats import Buffer, Bytes
 from emu.dataflow.postprocess.base import OpInput, exp32, invalid
 from emu.dataflow.postprocess.nms import REMOVED_SCORE, Detections, NmsConfig, remove_overlapping
 from emu.dataflow.postprocess.resize import resize_bilinear, resize_nearest
-from emu.dataflow.postprocess.yolov5 import FIRST_CLASS, Yolov5, Yolov5Config, _Cells
+from emu.dataflow.postprocess.yolov5 import FIRST_CLASS, Yolov5, Yolov5Config, Cells
 from emu.dataflow.quantize import F32, Codes
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import (
@@ -139,7 +139,7 @@ class Yolov5Seg(Yolov5):
         probability = min(max(F32(self.config.score_threshold), _LOGIT_CLIP), F32(1) - _LOGIT_CLIP)
         return layer.threshold_code(_logit(probability))
 
-    def _keep_cells(self, layer: OpInput, cells: _Cells, objectness: Float32s, which: NDArray[np.intp]) -> None:
+    def _keep_cells(self, layer: OpInput, cells: Cells, objectness: Float32s, which: NDArray[np.intp]) -> None:
         first = FIRST_CLASS + self.config.classes
         coefficients = layer.dequantize(cells.codes[:, first : first + COEFFICIENTS]) * objectness[:, None]
         self._coefficients.append(coefficients[which])

@@ -61,19 +61,20 @@ class Yolov8(NmsPostProcess):
 
     def detect(self, frames: Mapping[str, Buffer]) -> Detections:
         cells, scores, classes = [], [], []
-        for grid in self._grids:
-            codes = grid.class_planes(frames, self.config.classes)
-            mask = passing(grid.cls, codes, self.config.score_threshold, self.rules.prefilter)
-            rows, found, columns = _positions(mask)
-            if not self.rules.column_innermost:
-                order = np.argsort((rows * mask.shape[2] + columns) * mask.shape[1] + found)
-                rows, found, columns = rows[order], found[order], columns[order]
-            cells.append(grid.cells(frames, rows, columns))
-            scores.append(grid.cls.dequantize(codes[rows, found, columns]))
-            classes.append(found)
-        if not cells:
-            return Detections.concatenate([])
-        return Detections.of(self._boxes(cells), np.concatenate(scores), np.concatenate(classes))
+        with np.errstate(all="ignore"):
+            for grid in self._grids:
+                codes = grid.class_planes(frames, self.config.classes)
+                mask = passing(grid.cls, codes, self.config.score_threshold, self.rules.prefilter)
+                rows, found, columns = _positions(mask)
+                if not self.rules.column_innermost:
+                    order = np.argsort((rows * mask.shape[2] + columns) * mask.shape[1] + found)
+                    rows, found, columns = rows[order], found[order], columns[order]
+                cells.append(grid.cells(frames, rows, columns))
+                scores.append(grid.cls.dequantize(codes[rows, found, columns]))
+                classes.append(found)
+            if not cells:
+                return Detections.concatenate([])
+            return Detections.of(self._boxes(cells), np.concatenate(scores), np.concatenate(classes))
 
     def _boxes(self, cells: list[_Cells]) -> Float32s:
         """[n, 4] boxes of the cells of all grids."""
@@ -81,14 +82,13 @@ class Yolov8(NmsPostProcess):
         distances, x_centre, y_centre = (
             np.concatenate([getattr(one, name) for one in cells]) for name in ("distances", "x_centre", "y_centre")
         )
-        with np.errstate(all="ignore"):
-            x_centre /= width
-            y_centre /= height
-            boxes = np.empty((x_centre.size, EDGES), F32)
-            boxes[:, 0] = y_centre - distances[:, 1] / height
-            boxes[:, 1] = x_centre - distances[:, 0] / width
-            boxes[:, 2] = y_centre + distances[:, 3] / height
-            boxes[:, 3] = x_centre + distances[:, 2] / width
+        x_centre /= width
+        y_centre /= height
+        boxes = np.empty((x_centre.size, EDGES), F32)
+        boxes[:, 0] = y_centre - distances[:, 1] / height
+        boxes[:, 1] = x_centre - distances[:, 0] / width
+        boxes[:, 2] = y_centre + distances[:, 3] / height
+        boxes[:, 3] = x_centre + distances[:, 2] / width
         return boxes
 
 
@@ -132,6 +132,7 @@ class _Grid:
             raise invalid(f"stream {reg.name} has {reg.shape.features} features, not a multiple of {EDGES}")
         self.reg, self.cls = reg, cls
         self.length = reg.shape.features // EDGES
+        self._fits = -1  # the number of classes that the frames were found to have room for
         self._stride = F32(stride)
         # one column sums the exponentials, the other sums them times their distance
         self._weights = np.stack([np.ones(self.length, F32), np.arange(self.length, dtype=F32)], axis=1)
@@ -148,8 +149,10 @@ class _Grid:
         return exponentials
 
     def class_planes(self, frames: Mapping[str, Buffer], classes: int) -> Codes:
-        self.reg.require_entry(self.reg.padded_shape.features, "a YOLOv8 regression layer")
-        self.cls.require_entry(classes, f"{classes} classes")
+        if self._fits != classes:
+            self.reg.require_entry(self.reg.padded_shape.features, "a YOLOv8 regression layer")
+            self.cls.require_entry(classes, f"{classes} classes")
+            self._fits = classes
         return self.cls.planes(frames[self.cls.name])[:, :classes]
 
     def cells(self, frames: Mapping[str, Buffer], rows: Indices, columns: Indices) -> _Cells:
@@ -164,22 +167,20 @@ class _Grid:
                 part = slice(start, start + _CELLS_AT_ONCE)
                 codes = reg[rows[part], :, columns[part]].reshape(-1, self.length)
                 distances[part] = self._distances(codes).reshape(-1, EDGES)
-        with np.errstate(all="ignore"):
-            return _Cells(
-                (columns.astype(F32) + F32(0.5)) * self._stride,
-                (rows.astype(F32) + F32(0.5)) * self._stride,
-                distances * self._stride,
-            )
+        return _Cells(
+            (columns.astype(F32) + F32(0.5)) * self._stride,
+            (rows.astype(F32) + F32(0.5)) * self._stride,
+            distances * self._stride,
+        )
 
     def _distances(self, codes: Codes) -> Float32s:
         """Expected value of softmax over each row of [n, length]."""
-        with np.errstate(all="ignore"):
-            if self._exponentials is not None:
-                exponentials = self._exponentials[codes]
-            else:
-                exponentials = np.exp(self.reg.dequantize(codes))
-            sums = exponentials @ self._weights
-            distances: Float32s = sums[:, 1] / sums[:, 0]
+        if self._exponentials is not None:
+            exponentials = self._exponentials[codes]
+        else:
+            exponentials = np.exp(self.reg.dequantize(codes))
+        sums = exponentials @ self._weights
+        distances: Float32s = sums[:, 1] / sums[:, 0]
         return distances
 
     def _stateful_distances(self, values: Float32s) -> Float32s:
@@ -188,12 +189,11 @@ class _Grid:
         assert kept is not None
         distances = np.empty(values.shape[:2], F32)
         positions = np.arange(self.length + kept.shape[1], dtype=F32)
-        with np.errstate(all="ignore"):
-            for detection, edges in enumerate(values):
-                exponentials = np.exp(np.concatenate([edges, kept], axis=1))
-                softmax = exponentials / exponentials.sum(axis=1, keepdims=True)
-                distances[detection] = (softmax * positions).sum(axis=1)
-                kept[:] = softmax[:, self.length :]
+        for detection, edges in enumerate(values):
+            exponentials = np.exp(np.concatenate([edges, kept], axis=1))
+            softmax = exponentials / exponentials.sum(axis=1, keepdims=True)
+            distances[detection] = (softmax * positions).sum(axis=1)
+            kept[:] = softmax[:, self.length :]
         return distances
 
 
@@ -220,7 +220,8 @@ class Yolov8BboxOnly(Yolov8):
             height, _, width = scores.shape
             rows, columns = (index.reshape(-1) for index in np.indices((height, width)))
             target = records[start : start + rows.size]
-            target[:, :EDGES] = self._boxes([grid.cells(frames, rows, columns)])
+            with np.errstate(all="ignore"):
+                target[:, :EDGES] = self._boxes([grid.cells(frames, rows, columns)])
             target[:, EDGES:] = grid.cls.dequantize(scores).transpose(0, 2, 1).reshape(rows.size, -1)
             start += rows.size
         return HailoStatus.HAILO_SUCCESS
