@@ -14,7 +14,7 @@ from emu.dataflow.formats import Buffer, Bytes
 from emu.dataflow.postprocess.base import OpInput, exp32, invalid
 from emu.dataflow.postprocess.nms import REMOVED_SCORE, Detections, NmsConfig, remove_overlapping
 from emu.dataflow.postprocess.resize import resize_bilinear, resize_nearest
-from emu.dataflow.postprocess.yolov5 import FIRST_CLASS, Yolov5, Yolov5Config, Cells
+from emu.dataflow.postprocess.yolov5 import FIRST_CLASS, Cells, Yolov5, Yolov5Config
 from emu.dataflow.quantize import F32, Codes
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import (
