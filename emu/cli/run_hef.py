@@ -154,6 +154,9 @@ def _bridges(compiled: Sequence[tuple[Hef, Program]], options: RunOptions, reque
         for group in groups
     ]
     request.keep_outputs = bool(options.output_dir or options.outputs)
+    if request.keep_outputs:
+        for bridge in bridges:
+            bridge.build_outputs()  # what the runtime refuses to build is refused before anything runs
     cache: dict[tuple[int, int], dict[str, bytes]] = {}
 
     def inputs(group: int, stream: str, frame: int) -> bytes:

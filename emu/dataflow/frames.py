@@ -180,6 +180,10 @@ class FrameBridge:
             _require_one_proto_geometry(self._outputs)
         return self._outputs
 
+    def build_outputs(self) -> None:
+        """Raise what `outputs` would raise for any frame: formats and ops that the runtime refuses."""
+        _ = self.output_vstreams
+
     def inputs_for(self, frame: int) -> dict[str, bytes]:
         """Input stream -> the `hw_frame_size` bytes of frame number `frame`; given frames repeat in turn."""
         streams: dict[str, bytes] = {}
