@@ -15,13 +15,14 @@ import pytest
 
 from emu.arrays import open_array, open_arrays, save_to_archive, save_to_directory
 from emu.dataflow.frames import FrameBridge, FrameFiles, _require_one_proto_geometry, frame_files
+from emu.dataflow.postprocess.build import build_op
 from emu.dataflow.quantize import quantize
 from emu.dataflow.vstreams import InputVStream, OutputVStream
 from emu.errors import HailoError, HailoStatus, UsageError
 from emu.hef import open_hef
-from emu.hef.formats import Format, FormatOrder, FormatType
+from emu.hef.formats import Format, FormatOrder, FormatType, frame_size, nms_frame_size
 from emu.hef.infos import NetworkGroupInfo, hef_infos
-from tests.conftest import SHARED
+from tests.conftest import SHARED, needs_shared
 from tests.dataflow.specs import vectors
 
 CASES = vectors("hef_infos")
@@ -418,3 +419,36 @@ def test_outputs_keep_their_names_and_places(tmp_path: Path) -> None:
     assert (tmp_path / "all.npz").read_bytes() == first
     with pytest.raises(UsageError, match="cannot write"):
         save_to_archive(tmp_path / "absent" / "all.npz", arrays)
+
+
+# --- ops out of HEFs ------------------------------------------------------------------------------------------------
+
+
+@needs_shared
+@pytest.mark.parametrize("runtime", ["4.23", "5.2"])
+@pytest.mark.parametrize("name", ["yolov5", "yolov5_bbox", "yolov5_seg", "yolov8", "yolov8_bbox", "yolox", "ssd"])
+def test_every_kind_of_op_is_built_from_its_hef(name: str, runtime: str) -> None:
+    """The made-up HEFs give their ops streams in FCR, which an op refuses; as NHCW they run."""
+    group = hef_infos(open_hef(SHARED / "synth" / "hef" / f"nf_{name}.hef", runtime=runtime)).network_groups[0]
+    (info,) = group.ops
+    with pytest.raises(HailoError, match="is FCR, an NMS op reads NHCW") as refusal:
+        build_op(info, None, runtime=runtime)
+    assert refusal.value.status is HailoStatus.HAILO_INVALID_ARGUMENT
+    as_nhcw = {
+        stream: replace(layer, format=replace(layer.format, order=FormatOrder.NHCW))
+        for stream, layer in info.inputs.items()
+    }
+    op = build_op(replace(info, inputs=as_nhcw), None, runtime=runtime)
+    assert set(op.inputs) == set(info.inputs)
+    if info.nms_shape is not None:
+        assert op.frame_size == nms_frame_size(info.nms_shape, info.format.order, runtime)
+    else:
+        assert op.frame_size == frame_size(info.shape, info.format)
+    assert op.user.order is info.format.order and op.user.type is info.format.type
+    if name != "yolov5_seg":  # its noise puts boxes outside the image, which is refused
+        try:
+            frame, _ = op({stream: bytes(layer.frame_size) for stream, layer in op.inputs.items()})
+        except HailoError as error:
+            assert "has frames of" in error.message  # the layers are narrower than the op's entries
+        else:
+            assert frame.size == op.frame_size
