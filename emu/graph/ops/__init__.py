@@ -4,8 +4,9 @@ An op has a plain `reference` form, and a `fast` form where it pays; both take a
 nothing of file formats. `OPS` is the registry by class name; importing a family fills it.
 
 Contract with the executor: float16 operands arrive as float32 (and quantised ones dequantised), results are rounded
-once to the dtype of their tensor; an op with `exact = True` only moves or selects stored values and gets them as
-they are.
+once to the dtype of their tensor. An op with `exact = True` only moves or selects stored values and gets them as they
+are. One with `half = True` takes float16 itself, computes in float32 and rounds once: that saves memory. One with
+`pointwise = True` gives element i of its result from elements i alone, so that large operands may be cut in pieces.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ class Op:
     """
 
     exact: ClassVar[bool] = False
+    half: ClassVar[bool] = False
+    pointwise: ClassVar[bool] = False
     least: ClassVar[int] = 0
     most: ClassVar[int | None] = None
 
@@ -69,6 +72,9 @@ class Op:
     def arity(self) -> tuple[int, int | None]:
         """Least and most number of operands."""
         return self.least, self.most
+
+    def is_pointwise(self) -> bool:
+        return self.pointwise
 
     def shape(self, *args: Any, **kwargs: Any) -> Shape | list[Shape | None] | list[Shape] | None:
         raise NotImplementedError

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -125,6 +125,7 @@ def activate(x: Array, function: Function, coef: float = 0.0) -> Array:
 class Activation(Op):
     """y = function(x); `coef` is the limit, slope or threshold of the functions that have one."""
 
+    pointwise: ClassVar[bool] = True
     function: Function
     coef: float = 0.0
 
@@ -176,6 +177,9 @@ class Then(Op):
 
     def arity(self) -> tuple[int, int | None]:
         return self.op.arity()
+
+    def is_pointwise(self) -> bool:
+        return self.op.is_pointwise()
 
     def shape(self, *operands: Operand | None) -> Any:
         return self.op.shape(*operands)

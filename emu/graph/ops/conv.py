@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class Conv(Op):
     top. `kernel` and `units` are what the file says about the weight, checked if present.
     """
 
+    half: ClassVar[bool] = True
     strides: Pair = (1, 1)
     dilations: Pair = (1, 1)
     pads: Pads = NO_PADS
@@ -118,7 +120,7 @@ class Conv(Op):
         flat = y.reshape(n, units, out_h, out_w)
         if bias is not None:
             flat += bias.reshape(-1, 1, 1)
-        return self._finished(self.epilogue(flat.astype(result)))
+        return self._finished(self.epilogue(flat).astype(result))
 
     def fast(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
         x, weight, pads = self._prepared(x, weight)

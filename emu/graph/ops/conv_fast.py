@@ -35,13 +35,19 @@ def convolve(
     groups: int,
     epilogue: Epilogue,
 ) -> Array:
-    """Cross-correlation; x [N, C, H, W], weight [Co, C/groups, Kh, Kw], bias [Co]; the result [N, Co, Oh, Ow]."""
-    dtype = np.result_type(x, weight)
+    """Cross-correlation; x [N, C, H, W], weight [Co, C/groups, Kh, Kw], bias [Co]; the result [N, Co, Oh, Ow].
+
+    A float16 x is computed with in float32; the result is then float16, rounded once.
+    """
+    half = x.dtype == np.float16
+    dtype = np.result_type(x, weight, np.float32) if half else np.result_type(x, weight)
+    stored = x.dtype if half else dtype
+    weight = weight.astype(dtype, copy=False)
     n, _, height, width = x.shape
     units, inner, kh, kw = weight.shape
     out_h = (height + pads[0] + pads[1] - (kh - 1) * dilations[0] - 1) // strides[0] + 1
     out_w = (width + pads[2] + pads[3] - (kw - 1) * dilations[1] - 1) // strides[1] + 1
-    y = np.empty((n, units, out_h, out_w), dtype)
+    y = np.empty((n, units, out_h, out_w), stored)
     if not y.size:
         return y
     if not inner:
@@ -51,7 +57,7 @@ def convolve(
     if inner == 1 and groups > 1:
         _depthwise(x, weight, bias, y, strides, dilations, pads, epilogue)
         return y
-    full = pad_map(x, pads)
+    full = pad_map(x, pads, dtype=dtype) if any(pads) else x
     matrices = weight.reshape(groups, units // groups, inner * kh * kw)
     for image in range(n):
         for group in range(groups):
@@ -76,6 +82,17 @@ def _finish(block: Array, bias: Array | None, epilogue: Epilogue) -> None:
     epilogue.in_place(block)
 
 
+def _product(matrix: Array, patches: Array, block: Array, bias: Array | None, epilogue: Epilogue) -> None:
+    """block = finished matrix @ patches, through a buffer where block is stored in another dtype."""
+    if block.dtype == matrix.dtype:
+        np.matmul(matrix, patches, out=block)
+        _finish(block, bias, epilogue)
+        return
+    wide = np.matmul(matrix, patches)
+    _finish(wide, bias, epilogue)
+    block[...] = wide
+
+
 def _patches(
     x: Array,
     matrix: Array,
@@ -95,11 +112,10 @@ def _patches(
         flat = x.reshape(channels, -1)
         result = y.reshape(units, -1)
         # bands again: the epilogue finds its block in the cache
-        step = max(1, BAND_BYTES // (max(units, channels) * y.itemsize))
+        step = max(1, BAND_BYTES // (max(units, channels) * matrix.itemsize))
         for start in range(0, out_h * out_w, step):
-            block = result[:, start : start + step]
-            np.matmul(matrix, flat[:, start : start + step], out=block)
-            _finish(block, bias, epilogue)
+            source = flat[:, start : start + step].astype(matrix.dtype, copy=False)
+            _product(matrix, source, result[:, start : start + step], bias, epilogue)
         return
     sc, sh, sw = x.strides
     windows = as_strided(
@@ -108,16 +124,15 @@ def _patches(
         (sc, sh * dilations[0], sw * dilations[1], sh * strides[0], sw * strides[1]),
         writeable=False,
     )
-    rows = max(1, min(out_h, BAND_BYTES // (length * out_w * y.itemsize)))
-    band = np.empty((channels, kh, kw, rows, out_w), y.dtype)
+    rows = max(1, min(out_h, BAND_BYTES // (length * out_w * matrix.itemsize)))
+    band = np.empty((channels, kh, kw, rows, out_w), matrix.dtype)
     for top in range(0, out_h, rows):
         count = min(rows, out_h - top)
         # a shorter last band needs its own contiguous buffer
-        patches = band if count == rows else np.empty((channels, kh, kw, count, out_w), y.dtype)
+        patches = band if count == rows else np.empty((channels, kh, kw, count, out_w), matrix.dtype)
         np.copyto(patches, windows[:, :, :, top : top + count])
         block = y[:, top : top + count].reshape(units, count * out_w)
-        np.matmul(matrix, patches.reshape(length, count * out_w), out=block)
-        _finish(block, bias, epilogue)
+        _product(matrix, patches.reshape(length, count * out_w), block, bias, epilogue)
 
 
 def _depthwise(
@@ -147,12 +162,13 @@ def _depthwise(
             down, right = row * dilations[0], column * dilations[1]
             phase = phases.setdefault((down % sh, right % sw), len(phases))
             taps.append((row, column, phase, (down // sh) * line_w + right // sw))
-    per_channel = (len(phases) * line_h * line_w + 2 * used) * y.itemsize
+    dtype = weight.dtype
+    per_channel = (len(phases) * line_h * line_w + 2 * used) * dtype.itemsize
     block = max(1, min(channels, DEPTHWISE_BYTES // per_channel))
-    lines = np.zeros((block, len(phases), line_h * line_w), y.dtype)
-    product = np.empty((block, used), y.dtype)
-    total = np.empty((block, out_h * line_w), y.dtype)
-    filters = weight.reshape(channels, multiplier, kh, kw).astype(y.dtype, copy=False)
+    lines = np.zeros((block, len(phases), line_h * line_w), dtype)
+    product = np.empty((block, used), dtype)
+    total = np.empty((block, out_h * line_w), dtype)
+    filters = weight.reshape(channels, multiplier, kh, kw)
     for image in range(n):
         for start in range(0, channels, block):
             count = min(block, channels - start)
@@ -170,9 +186,9 @@ def _depthwise(
                         np.multiply(source, factor, out=product[:count])
                         np.add(acc, product[:count], out=acc)
                 target = y[image, start * multiplier + j : (start + count) * multiplier : multiplier]
-                target[...] = total[:count].reshape(count, out_h, line_w)[:, :, :out_w]
                 own = None if bias is None else bias[start * multiplier + j :: multiplier][:count]
-                _finish(target, own, epilogue)
+                _finish(acc, own, epilogue)
+                target[...] = total[:count].reshape(count, out_h, line_w)[:, :, :out_w]
 
 
 def _fill_phase(x: Array, target: Array, phase: Pair, strides: Pair, pads: Pads) -> None:

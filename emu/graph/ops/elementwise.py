@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -113,6 +113,7 @@ UNARY: dict[UnaryFunction, Callable[[Array], Array]] = {
 class Unary(Op):
     """y = function(x)."""
 
+    pointwise: ClassVar[bool] = True
     function: UnaryFunction
 
     def shape(self, x: Operand) -> Shape:
@@ -193,6 +194,7 @@ class Binary(Op):
     shapes must be equal.
     """
 
+    pointwise: ClassVar[bool] = True
     function: BinaryFunction
     axis: int | None = None
     same: bool = False
@@ -224,6 +226,7 @@ class EltwiseMode(StrEnum):
 class Eltwise(Op):
     """Product, weighted sum, maximum or minimum of one or more operands of the same shape."""
 
+    pointwise: ClassVar[bool] = True
     mode: EltwiseMode
     coefficients: tuple[float, ...] = ()
     epilogue: Epilogue = NO_EPILOGUE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -57,12 +58,13 @@ def need_room(padded: int, held: int) -> None:
         raise OpError(f"{padded} values of padded maps for {held} of the tensor are out of all proportion", "pad")
 
 
-def pad_map(x: Array, pads: Pads, value: float = 0) -> Array:
-    """x [N, C, H, W] with `value` around it; x itself where nothing is added."""
+def pad_map(x: Array, pads: Pads, value: float = 0, dtype: np.dtype[Any] | None = None) -> Array:
+    """x [N, C, H, W] with `value` around it, as `dtype`; x itself where nothing changes."""
+    dtype = x.dtype if dtype is None else dtype
     if not any(pads):
-        return x
+        return x.astype(dtype, copy=False)
     n, c, h, w = x.shape
-    out = np.full((n, c, h + pads[0] + pads[1], w + pads[2] + pads[3]), value, x.dtype)
+    out = np.full((n, c, h + pads[0] + pads[1], w + pads[2] + pads[3]), value, dtype)
     out[:, :, pads[0] : pads[0] + h, pads[2] : pads[2] + w] = x
     return out
 
