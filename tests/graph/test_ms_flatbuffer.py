@@ -175,16 +175,43 @@ def test_overlapping_vectors_cannot_hold_more_than_the_file() -> None:
     )
     block = struct.pack("<I", 2000) * (2000 + count + 1)
     data = offset(0, head + offsets + table + tables + block)
-    with pytest.raises(GraphError, match="vectors overlap"):
+    with pytest.raises(GraphError, match="shared or overlapping"):
         read(data, Many)
 
 
 def test_a_table_that_is_listed_over_and_over_is_one_object() -> None:
-    count = 200_000
-    entries = b"".join(struct.pack("<I", 8 + 4 * (count - at)) for at in range(count))
-    found = read(offset(7, struct.pack("<I", count) + entries + leaf(3)))
+    count = 50
+    found = read(listed(count))
     assert len(found.leaves) == count
     assert len({id(each) for each in found.leaves}) == 1
+
+
+def listed(count: int) -> bytes:
+    """A vector whose every entry is one and the same table."""
+    entries = b"".join(struct.pack("<I", 8 + 4 * (count - at)) for at in range(count))
+    return offset(7, struct.pack("<I", count) + entries + leaf(3) + b"\0" * 4 * count)
+
+
+def test_shared_parts_are_counted_as_often_as_they_are_met() -> None:
+    """Whoever walks the tables would need time and memory for each; 8 bytes an entry are less than twice the file."""
+    data = listed(1000)
+    assert len(read(data).leaves) == 1000
+    with pytest.raises(GraphError, match="twice the file's bytes"):
+        read(data[: -4 * 1000])
+
+
+def test_parts_below_a_shared_part_count_too() -> None:
+    """Many entries that are one table with a long vector."""
+    count, numbers = 100, 500
+    vtable = struct.pack("<9H", 16, 8, 0, 0, 0, 0, 0, 4, 0) + b"\0\0"
+    table_at = 4 + 4 * count + len(vtable)
+    entries = b"".join(struct.pack("<I", table_at - (4 + 4 * at)) for at in range(count))
+    table = struct.pack("<iI", len(vtable), 4)
+    block = struct.pack("<I", numbers) + b"\0" * 4 * numbers
+    one = struct.pack("<I", 1) + struct.pack("<I", 4 + len(vtable)) + vtable + table + block
+    assert len(read(offset(0, one), Many).trees[0].numbers) == numbers
+    with pytest.raises(GraphError, match="twice the file's bytes"):
+        read(offset(0, struct.pack("<I", count) + entries + vtable + table + block), Many)
 
 
 @pytest.mark.parametrize("identifier", [b"MSL0", b"MSL1", b"MSL2"])

@@ -22,6 +22,7 @@ from emu.graph import executor
 from emu.graph.plan import make_plan
 from emu.graph.readers import ms, ms_describe
 from emu.graph.readers.ms_file import read_graph_def
+from emu.graph.writers.ms import write
 from emu.schemas.generated import ms_v0_1, ms_v0_5
 from emu.schemas.generated import ms_v0_5 as b
 from tests.conftest import SHARED
@@ -166,6 +167,10 @@ def bombs() -> Iterator[tuple[str, bytes]]:
     yield "pooling", file_b(b.Pooling(**far, **window), [x], [((1, 1, 1, 1), np.float32)])
     same = {"windowH": 2_500_000, "windowW": 2, "strideH": 2, "strideW": 2, "padMode": b.PadMode.SAME}
     yield "pooling window", file_b(b.Pooling(**same), [x], [((1, 1, 2, 2), np.float32)])
+    many = ms_v0_5.OpDef(name="n" * 500_000, attr=b.Split(), inputIndex=(0,), outputIndex=tuple(range(1, 20_000)))
+    tensors = (ms_v0_5.TensorDef(dims=(1,)),) * 20_000
+    named = ms_v0_5.SubGraphDef(inputIndex=(0,), outputIndex=(1,), nodes=(many,), allTensors=tensors)
+    yield "a long name for many results", write(ms_v0_5.GraphDef(subgraphs=(named,)))
     crop = {"strideH": 30000, "strideW": 30000, "padUp": 45000, "padDown": 45000, "padLeft": 45000, "padRight": 45000}
     yield "transposed", file_b(b.DeConv2D(**crop), [x, w], [((1, 1, 1, 1), np.float32)], constants=[1])
     one, two = np.zeros((1, 2), np.int32), np.array([40000, 40000], np.int32)

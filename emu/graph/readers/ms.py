@@ -21,6 +21,9 @@ OpDef: TypeAlias = ms_v0_1.OpDef | ms_v0_5.OpDef
 NODE_LIMIT = 10000
 """Nodes of one subgraph that the runtime takes (ms-predict.md 1)."""
 
+_NAME_SHOWN = 1024
+"""Characters of an operator's name that go into those of its results: many results share one long name."""
+
 _QUANTISES_BY_OPERAND = {"OnnxInt8Quantize", "OnnxInt8Dequantize"}
 """Their scale and zero point are operands; parameters would apply twice."""
 
@@ -103,10 +106,13 @@ class _SubgraphReader:
         """Tensors have no names in the file: `input_<k>` for graph inputs, else `NODE:k` by the producer."""
         names = {at: f"{self.prefix}tensor_{at}" for at in range(len(self.tensors))}
         for place, op_def in enumerate(self.op_defs):
+            producer = self._node_name(op_def, place)[:_NAME_SHOWN]
             for k, at in enumerate(op_def.outputIndex):
-                names[at] = f"{self._node_name(op_def, place)}:{k}"
+                if at in names:
+                    names[at] = f"{producer}:{k}"
         for k, at in enumerate(self.subgraph.inputIndex):
-            names[at] = f"{self.prefix}input_{k}"
+            if at in names:
+                names[at] = f"{self.prefix}input_{k}"
         return names
 
     def _node_name(self, op_def: OpDef, place: int) -> str:

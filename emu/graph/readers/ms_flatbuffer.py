@@ -1,14 +1,15 @@
 """Reads a FlatBuffer by the descriptions of `emu.schemas.fbs`, trusting nothing in it.
 
 Every offset, vtable, vector length, union member, enum value and string is checked before it is used, whoever wrote
-the file. Objects at the same place are read once, and the vectors read may not hold more bytes together than the
-file has, so that memory and time follow the file's size and never a number in it. Bytes of [ubyte] vectors stay
-where they are.
+the file. Objects at the same place are read once; but whoever walks the result meets a shared part as often as it is
+referred to, so all parts together, each counted that often, may not hold more than twice the file's bytes. Memory and
+time follow the file's size, and never a number in it. Bytes of [ubyte] vectors stay where they are.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NoReturn, TypeVar
 
@@ -17,7 +18,8 @@ import numpy as np
 from emu.errors import GraphError, GraphStatus
 from emu.schemas import fbs
 
-T = TypeVar("T", bound=fbs.Table)
+T = TypeVar("T")
+Record = TypeVar("Record", bound=fbs.Table)
 
 MAXIMUM_SIZE = 2**31 - 1
 """Bytes: offsets are signed 32-bit (ms-predict.md 1)."""
@@ -90,9 +92,8 @@ class FlatBuffer:
 
     def __init__(self, data: bytes | memoryview) -> None:
         self.data = memoryview(data).cast("B")
-        self._tables: dict[tuple[type[fbs.Table], int], fbs.Table] = {}
-        self._vectors: dict[tuple[str, int], Any] = {}
-        self._budget = len(self.data)
+        self._known: dict[tuple[object, int], tuple[Any, int]] = {}
+        self._walked = 0
 
     # checks
 
@@ -151,41 +152,48 @@ class FlatBuffer:
         self.need(start, count + 1, place, "string with its NUL")
         if self.data[start + count] != 0:
             self.refuse(place, "string does not end in NUL", start + count)
-        key = ("string", start)
-        if key not in self._vectors:
-            self._spend(count, place, start)
-            try:
-                self._vectors[key] = str(self.data[start : start + count], "utf-8")
-            except UnicodeDecodeError:
-                self.refuse(place, "string is not UTF-8", start)
-        result: str = self._vectors[key]
-        return result
+        self._walk(count, place, start)
+        try:
+            return str(self.data[start : start + count], "utf-8")
+        except UnicodeDecodeError:
+            self.refuse(place, "string is not UTF-8", start)
 
-    def _spend(self, size: int, place: Place, offset: int) -> None:
-        self._budget -= size
-        if self._budget < 0:
-            self.refuse(place, "vectors overlap: together they hold more bytes than the file", offset)
+    def _walk(self, size: int, place: Place, offset: int) -> None:
+        """Count a part of `size` bytes that is met, again or for the first time."""
+        self._walked += size
+        if self._walked > 2 * len(self.data):
+            self.refuse(place, "shared or overlapping parts hold more than twice the file's bytes", offset)
+
+    def _once(self, kind: object, position: int, size: int, place: Place, read: Callable[[], T]) -> T:
+        """The object of `kind` at a place, read where it is met first; `size` is its own, without what hangs below."""
+        key = (kind, position)
+        if key in self._known:
+            found, walked = self._known[key]
+            self._walk(walked, place, position)
+            result: T = found
+            return result
+        before = self._walked
+        self._walk(size, place, position)
+        result = read()
+        self._known[key] = (result, self._walked - before)
+        return result
 
     # typed reading
 
-    def read(self, table: type[T], raw: RawTable, place: Place) -> T:
+    def read(self, table: type[Record], raw: RawTable, place: Place) -> Record:
         """The table as its dataclass, with all that hangs below it.
 
         Raises MS_FLATBUFFER where anything lies outside the file, GRAPH_UNSUPPORTED at an enum value without a name.
         """
-        key = (table, raw.position)
-        known = self._tables.get(key)
-        if known is not None:
-            assert isinstance(known, table)
-            return known
+        return self._once(table, raw.position, raw.size, place, lambda: self._fields(table, raw, place))
+
+    def _fields(self, table: type[Record], raw: RawTable, place: Place) -> Record:
         values: dict[str, Any] = {}
         for field in fbs.fields_of(table):
             value = self._field(raw, field, Place(place, field.name))
             if value is not None:
                 values[field.attribute] = value
-        result = table(**values)
-        self._tables[key] = result
-        return result
+        return table(**values)
 
     def _field(self, raw: RawTable, field: fbs.Field, place: Place) -> Any:
         wire = field.wire
@@ -209,26 +217,28 @@ class FlatBuffer:
             case fbs.Vector():
                 return self._numbers(position, wire.element, place)
             case fbs.VectorOfTables():
-                start, count = self.vector(position, 4, place)
-                key = (wire.table.__name__, start)
-                if key not in self._vectors:
-                    self._spend(4 * count, place, start)
-                    self._vectors[key] = tuple(
-                        self.read(wire.table, self.raw_table(start + 4 * index, step), step)
-                        for index, step in ((index, Place(place, index)) for index in range(count))
-                    )
-                return self._vectors[key]
+                return self._tables(position, wire.table, place)
+
+    def _tables(self, position: int, table: type[Record], place: Place) -> tuple[Record, ...]:
+        start, count = self.vector(position, 4, place)
+
+        def entries() -> tuple[Record, ...]:
+            steps = ((index, Place(place, index)) for index in range(count))
+            return tuple(self.read(table, self.raw_table(start + 4 * index, step), step) for index, step in steps)
+
+        return self._once((table,), start, 4 * count, place, entries)
 
     def _numbers(self, position: int, element: fbs.Scalar, place: Place) -> Any:
         start, count = self.vector(position, element.size, place)
+        size = count * element.size
         if element is fbs.UBYTE:
+            self._walk(size, place, start)
             return self.data[start : start + count]
-        key = (element.name, start)
-        if key not in self._vectors:
-            self._spend(count * element.size, place, start)
-            values = np.frombuffer(self.data, "<" + np.dtype(element.code).str[1:], count, start)
-            self._vectors[key] = tuple(values.tolist())
-        return self._vectors[key]
+
+        def values() -> tuple[Any, ...]:
+            return tuple(np.frombuffer(self.data, "<" + np.dtype(element.code).str[1:], count, start).tolist())
+
+        return self._once(element, start, size, place, values)
 
     def _union(self, raw: RawTable, slot: int, union: fbs.Union, place: Place) -> fbs.Table | None:
         where = raw.field(slot - 1, 1, place)
