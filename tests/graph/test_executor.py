@@ -14,6 +14,9 @@ from emu.graph.ops.activation import Activation, Function
 from emu.graph.ops.conv import Conv
 from emu.graph.ops.elementwise import Binary, BinaryFunction, Unary, UnaryFunction
 from emu.graph.ops.move import Concat, Convert, Copy
+from emu.graph.ops.norm import BatchNorm, Scale
+from emu.graph.ops.pool import Pool, PoolMode
+from emu.graph.ops.softmax import Softmax
 from emu.graph.plan import LIVE_LIMIT, execution_order, make_plan
 
 F4, F2 = np.dtype(np.float32), np.dtype(np.float16)
@@ -250,13 +253,25 @@ def test_conversion_truncates_to_integers():
 def test_peak_memory(dtype: np.dtype):
     """At most three times the largest live set, convolutions and elementwise ops alike."""
     made = Builder((1, 32, 320, 320), dtype)
-    weight = np.random.default_rng(0).standard_normal((32, 32, 3, 3)).astype(dtype)
+    random = np.random.default_rng(0)
+    weight = random.standard_normal((32, 32, 3, 3)).astype(dtype)
     made.place["w"] = made.graph.constant("w", weight)
+    made.place["c"] = made.graph.constant("c", np.abs(random.standard_normal(32)).astype(dtype))
+    steps = [
+        (Conv(pads=(1, 1, 1, 1)), ["w"]),
+        (Activation(Function.SIGMOID), []),
+        (BatchNorm(1, 1e-3), ["c", "c", "c", "c"]),
+        (Pool(PoolMode.MAX, (3, 3), pads=(1, 1, 1, 1)), []),
+        (Pool(PoolMode.AVERAGE, (3, 3), pads=(1, 1, 1, 1)), []),
+        (Softmax((1,)), []),
+        (Scale(1), ["c", "c"]),
+    ]
     previous = "x"
-    for at in range(6):
-        op, extra = [(Conv(pads=(1, 1, 1, 1)), ["w"]), (Activation(Function.SIGMOID), []), (ADD, [previous])][at % 3]
+    for at, (op, extra) in enumerate(steps):
         made.node(f"n{at}", op, previous, *extra)
         previous = f"n{at}"
+    made.node("sum", ADD, previous, previous)
+    previous = "sum"
     graph = made.output(previous)
     plan = make_plan(graph)
     x = np.zeros(made.shape, dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,6 +33,7 @@ def parameter(array: Array, axis: int | None, rank: int) -> Array:
 class BatchNorm(Op):
     """(x - mean) / sqrt(variance + epsilon) * scale + bias; scale and bias optional, axis None: per element."""
 
+    half: ClassVar[bool] = True
     axis: int | None
     epsilon: float
 
@@ -66,6 +68,7 @@ class BatchNorm(Op):
 class Scale(Op):
     """x * scale + bias on the channel axis; bias optional."""
 
+    half: ClassVar[bool] = True
     axis: int
 
     def shape(self, x: Operand, scale: Operand, bias: Operand | None = None) -> Shape:
@@ -85,6 +88,7 @@ class Scale(Op):
 class BiasAdd(Op):
     """x + bias on the channel axis."""
 
+    half: ClassVar[bool] = True
     axis: int
 
     def shape(self, x: Operand, bias: Operand) -> Shape:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,7 @@ class Scheme:
 class QuantisedProduct(Op):
     """A product (without epilogue) on integers; operands x, weight, [bias]."""
 
+    half: ClassVar[bool] = True
     product: Conv | ConvTranspose | FullConnection | MatMul
     scheme: Scheme
 
