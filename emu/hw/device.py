@@ -86,7 +86,7 @@ class Device:
             self.nms,
             self.burst,
             self.ddr,
-            lambda: self.memory.content_hash,
+            self.memory.fingerprint,
             self.seed,
             tracer=self.tracer,
         )
@@ -104,6 +104,12 @@ class Device:
             self.core.may_jump = False
             self.core.interrupts = self._interrupt
             self.faults.start(self)
+        self.boundary_wait = Wait(
+            "a frame of the host",
+            lambda: None,
+            lambda: ["all contexts ran without a boundary stream taking or giving a frame"],
+            "a boundary transfer",
+        )
         self.network_idle_wait = Wait("network idle", lambda: None, self._idle_chain, "network idle")
 
     # -- the host's side
@@ -236,6 +242,11 @@ class Device:
                     cause=notification.text,
                 )
             )
+
+    @property
+    def boundary_transfers(self) -> int:
+        """Transfers of all open boundary channels so far."""
+        return sum(channel.transfers for channel in self.vdma.channels.values() if channel.boundary)
 
     def _idle_chain(self) -> list[str]:
         lines = []

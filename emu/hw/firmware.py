@@ -181,6 +181,7 @@ class Firmware:
     def _batches(self, application: Application, generation: int) -> Steps:
         first = yield from self._preliminary(application, generation)
         loop = BatchLoop(self.device, application)
+        moved = -1
         while True:
             for context in application.dynamic[first:]:
                 yield from self._dynamic(application, context, generation)
@@ -190,6 +191,15 @@ class Firmware:
                 self.state = State.STOPPED
                 return
             first = 0
+            before, moved = moved, self.device.boundary_transfers
+            while moved == before:
+                # a whole round without a frame of the host: going round again would be no progress
+                yield from self._meet_clock(generation)
+                self.waiting = self.device.boundary_wait
+                yield self.device.core.changed.wait()
+                self._check(generation)
+                moved = self.device.boundary_transfers
+            self.waiting = None
             batches = 0 if self.batch_count else loop.skippable(self.now, self.batch)
             if batches:
                 self.now += loop.skip(batches)
@@ -240,6 +250,7 @@ class Firmware:
             device.clusters.start_context()
             device.core.passes = [one for one in device.core.passes if not one.finished]
         self.activated_streams.clear()
+        written = device.memory.begin(context.name)
         tracer = device.tracer
         if tracer is not None:
             tracer.emit(Event(self.now, Kind.CONTEXT_BEGIN, self._index, context.name))
@@ -291,6 +302,8 @@ class Firmware:
         if tracer is not None:
             tracer.emit(Event(self.now, Kind.CONTEXT_END, self._index, context.name))
         self.context, self.step = outer, outer_step
+        if self.batch_switching:
+            device.memory.resume(written)
 
     def _wait(self, wait: Wait, generation: int, context: Context) -> Generator[simpy.Event, None, str]:
         """Wait until satisfied; batch switches are served meanwhile. Returns what woke the action."""

@@ -24,6 +24,8 @@ LCU_BLOCK_STRIDE = 0x00020000
 LCU_ENABLE_OFFSET = 0x1DC  # lcu_enable_address = 0x108001DC + cluster·0x02000000 + lcu·0x00020000 (ccw.md)
 MAX_CLUSTERS = 8
 OPAQUE_KEY = 1 << 32  # above every address
+_MIX = 0x9E3779B97F4A7C15
+_WORD64 = (1 << 64) - 1
 
 _ITEM = struct.Struct("<QQ")
 _WORD = struct.Struct("<I")
@@ -40,6 +42,7 @@ class Image(NamedTuple):
     words: tuple[tuple[int, int, int], ...]
     blocks: tuple[tuple[int, memoryview, int], ...]
     register_writes: int
+    digest: int
     usage: tuple[tuple[int, int, int], ...]
 
 
@@ -106,6 +109,11 @@ class AddressSpace:
     content_hash: int = 0
     use: list[RegionUse] = field(init=False)
     _bases: list[int] = field(init=False)
+    _context: str = ""
+    _sequence: int = 0
+    _sequences: dict[str, int] = field(default_factory=dict)
+    _fingerprint_of: tuple[int, int, str] | None = None
+    _fingerprint: int = 0
     _items: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -134,6 +142,7 @@ class AddressSpace:
             items[address] = item
             blocks[address] = data
         self.content_hash = content
+        self._sequence = (self._sequence * _MIX + image.digest) & _WORD64
         self.register_writes += image.register_writes
         for region, size, writes in image.usage:
             use = self.use[region]
@@ -156,6 +165,7 @@ class AddressSpace:
             tuple((r.address, r.word, item_hash(r.address, r.word)) for r in records if r.word is not None),
             tuple((r.address, r.data, item_hash(r.address, r.digest)) for r in records if r.word is None),
             sum(len(record.data) // 4 for record in records),
+            sum((r.offset + 1) * item_hash(r.address, r.word if r.word is not None else r.digest) for r in records),
             tuple((region, size, writes) for region, (size, writes) in usage.items()),
         )
 
@@ -199,9 +209,33 @@ class AddressSpace:
         self.words.clear()
         self.blocks.clear()
         self._items.clear()
+        self._sequences.clear()
+        self._context, self._sequence = "", 0
         self.content_hash = 0
 
+    def begin(self, context: str) -> tuple[str, int]:
+        """A context begins to write; returns what `resume` takes to go on with the one before."""
+        before = (self._context, self._sequence)
+        self._sequences[self._context] = self._sequence
+        self._context, self._sequence = context, 0
+        return before
+
+    def resume(self, before: tuple[str, int]) -> None:
+        """The context that was interrupted goes on."""
+        self._sequences[self._context] = self._sequence
+        self._context, self._sequence = before
+
+    def fingerprint(self) -> int:
+        """Hash of the configuration written so far: the content, and for each context the order of its writes."""
+        self._sequences[self._context] = self._sequence
+        key = (self.content_hash, self._sequence, self._context)
+        if key != self._fingerprint_of:
+            text = repr((self.content_hash, sorted(self._sequences.items())))
+            self._fingerprint_of, self._fingerprint = key, xxhash.xxh3_64_intdigest(text.encode())
+        return self._fingerprint
+
     def _replace(self, key: int, item: int) -> None:
+        self._sequence = (self._sequence * _MIX + item) & _WORD64
         self.content_hash ^= self._items.get(key, 0) ^ item
         self._items[key] = item
 

@@ -54,7 +54,7 @@ class HostBufferInfo:
 
 @dataclass(slots=True)
 class Channel:
-    """One channel. `host_opened`: a boundary channel whose host side runs; `edge`: what it is activated for.
+    """One channel. `host_opened`: its host side runs, `boundary`: the host's driver opened it.
 
     `available`, `claimed` (by frames under way) and `processed` are absolute descriptor counts;
     `num_available` and `num_processed` what the registers
@@ -67,6 +67,7 @@ class Channel:
     direction: Direction
     buffer: HostBufferInfo | None = None
     host_opened: bool = False
+    boundary: bool = False
     paused: bool = False
     dummy: bool = False
     mapped_stream: int | None = None
@@ -99,7 +100,7 @@ class Channel:
         self.mapped_stream = None
 
     def close(self) -> None:
-        self.buffer, self.host_opened = None, False
+        self.buffer, self.host_opened, self.boundary = None, False, False
         self.available = self.claimed = self.processed = 0
         self.paused = self.dummy = False
         self.mapped_stream = None

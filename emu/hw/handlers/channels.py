@@ -45,8 +45,11 @@ def _open(fw: Firmware, a: Any, direction: Direction) -> Channel:
     info = _host_buffer(a)
     vdma.check_buffer(info, circular=True)
     channel.open(info)
+    channel.boundary = True
+    # an input moves nothing before the first RESUME
+    channel.paused = direction is Direction.H2D
     channel.transfers_per_frame = fw.device.core.transfers.get(channel.packed, 1)
-    fw.device.memory_note("open", channel.packed, (info.desc_page_size, info.total_desc_count, info.bytes_in_pattern))
+    fw.device.memory_note("open", channel.packed, tuple(a))
     if fw.tracing:
         fw.note = f"{channel.describe()} open"
     return channel
@@ -215,12 +218,16 @@ def change_vdma_to_stream_mapping(fw: Firmware, a: Any) -> None:
 
 def pause_vdma_channel(fw: Firmware, a: Any) -> None:
     """Hold a boundary channel back."""
-    _boundary(fw, a).paused = True
+    channel = _boundary(fw, a)
+    channel.paused = True
+    fw.device.memory_note("pause", channel.packed, (1,))
 
 
 def resume_vdma_channel(fw: Firmware, a: Any) -> None:
     """Let a boundary channel go on."""
-    _boundary(fw, a).paused = False
+    channel = _boundary(fw, a)
+    channel.paused = False
+    fw.device.memory_note("pause", channel.packed, (0,))
     fw.device.core.changed.notify()
 
 
@@ -251,6 +258,7 @@ def deactivate_vdma_channel(fw: Firmware, a: Any) -> None:
     """Close the channel, with the checks of VALIDATE."""
     edge = _check_end_of_context(fw, a)
     core = fw.device.core
+    fw.device.memory_note(f"stream {edge.direction.name}", edge.stream, ())
     del core.edges[(edge.direction, edge.stream)]
     fw.activated_streams.discard((edge.direction, edge.stream))
     if edge.kind is not EdgeKind.BOUNDARY:

@@ -41,6 +41,7 @@ def activate_cfg_channel(fw: Firmware, a: Any) -> None:
         a.config_stream_index,
         ConfigChannel(channel.packed, a.config_stream_index, source, fw.context.bursts[a.config_stream_index]),
     )
+    fw.device.memory_note("config", a.config_stream_index, tuple(a))
     if fw.tracing:
         fw.note = f"config stream {a.config_stream_index} on {channel.describe()}"
 
@@ -83,6 +84,7 @@ def deactivate_cfg_channel(fw: Firmware, a: Any) -> Wait | None:
         return never(f"config stream {a.config_stream_index} to drain", f"config channel {channel.channel} is stalled")
     device.config.check_drained(channel)
     del device.config.channels[a.config_stream_index]
+    device.memory_note("config", a.config_stream_index, ())
     if channel.busy_until <= fw.now:
         return None
     return at(channel.busy_until, f"config stream {a.config_stream_index} to drain", "config bus idle")

@@ -72,6 +72,7 @@ def fetch_data_from_vdma_channel(fw: Firmware, a: Any) -> None:
 def burst_credits_task_start(fw: Firmware, a: Any) -> None:
     """Start feeding credits to the boundary inputs, frame by frame."""
     fw.device.burst.start()
+    fw.device.memory_note("burst credits", 0, (1,))
     fw.device.core.changed.notify()
     if fw.tracing:
         fw.note = "burst-credits task, inputs " + ", ".join(str(job.stream) for job in fw.device.burst.jobs.values())
@@ -80,6 +81,7 @@ def burst_credits_task_start(fw: Firmware, a: Any) -> None:
 def burst_credits_task_reset(fw: Firmware, a: Any) -> None:
     """Forget the jobs of the burst-credits task."""
     fw.device.burst.reset()
+    fw.device.memory_note("burst credits", 0, (0,))
 
 
 def change_boundary_input_batch(fw: Firmware, a: Any) -> None:
@@ -140,6 +142,7 @@ def add_ddr_pair_info(fw: Firmware, a: Any) -> None:
 def ddr_buffering_start(fw: Firmware, a: Any) -> None:
     """Start moving credits from the producers to the consumers of all pairs."""
     fw.device.ddr.start()
+    fw.device.memory_note("ddr buffering", 0, (1,))
     fw.device.core.changed.notify()
     if fw.tracing:
         fw.note = f"DDR task, {len(fw.device.ddr.pairs)} pairs"
@@ -148,3 +151,4 @@ def ddr_buffering_start(fw: Firmware, a: Any) -> None:
 def ddr_buffering_reset(fw: Firmware, a: Any) -> None:
     """Forget all pairs and stop the DDR task."""
     fw.device.ddr.reset()
+    fw.device.memory_note("ddr buffering", 0, (0,))
