@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inspect": ("emu.cli.inspect", "Show everything a file says about itself."),
     "parse-hef": ("emu.cli.parse_hef", "Print what `hailortcli parse-hef` prints, to the byte."),
     "actions": ("emu.cli.actions", "Print the compiled action lists of a HEF, or disassemble one."),
+    "diff": ("emu.cli.diff", "Compare two traces, HEFs, runtimes or captures by meaning."),
     "disasm": ("emu.cli.disasm", "Describe a HEF as readable YAML."),
     "asm": ("emu.cli.asm", "Turn a description of `disasm` back into the HEF, byte for byte."),
     "estimate": ("emu.cli.estimate", "Estimate FPS, latency and activation time of a HEF, and say why."),
@@ -50,12 +51,20 @@ def cli(debug: bool) -> None:
     """A software Hailo device: compile, execute, time and compare HEF files without hardware."""
 
 
-def report(error: EmuError, as_json: bool) -> int:
-    """Print the error as cli.md prescribes and return the exit code."""
+def report(error: EmuError, as_json: bool, debug: bool = False) -> int:
+    """Print the error as cli.md prescribes, with `debug` behind its traceback, and return the exit code."""
+    if debug:
+        import traceback
+
+        traceback.print_exception(error)
     if as_json:
         import json
 
-        sys.stdout.write(json.dumps(error.document()) + "\n")
+        try:
+            sys.stdout.write(json.dumps(error.document()) + "\n")
+            sys.stdout.flush()
+        except OSError:
+            _abandon_stdout()  # it is what failed, or its reader has gone: the line below says what is wrong
     sys.stderr.write(f"emu: error: {' '.join(error.line().split())}\n")
     return error.exit_code
 
@@ -69,30 +78,41 @@ def main(argv: Sequence[str] | None = None) -> None:
     sys.exit(_run(args, as_json, debug))
 
 
+def _abandon_stdout() -> None:
+    """What is still buffered goes nowhere, so that the interpreter does not fail over it once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _run(args: list[str], as_json: bool, debug: bool) -> int:
     try:
         result: Any = cli.main(args, prog_name="emu", standalone_mode=False)
         sys.stdout.flush()
     except EmuError as error:
-        if debug:
-            raise
-        return report(error, as_json)
+        return report(error, as_json, debug)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        return report(UsageError(error.format_message()), as_json)
+        return report(UsageError(error.format_message()), as_json, debug)
     except click.Abort:
         return 130
     except BrokenPipeError:
         # the reader of our output has gone (head, less): not an error of ours
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _abandon_stdout()
         return 0
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        # every file is opened where its own error is told; what is left is an output that takes no more
+        text = f"cannot write the output: {(error.strerror or str(error)).lower()}"
+        _abandon_stdout()
+        return report(_caused(HailoError(HailoStatus.HAILO_FILE_OPERATION_FAILURE, text), error), False, debug)
     except Exception as error:
         # a mistake of ours, not of the file's: still one line, and the traceback where it is asked for
-        if debug:
-            raise
         text = f"internal error, please report it (--debug shows where): {type(error).__name__}: {error}"
-        return report(HailoError(HailoStatus.HAILO_INTERNAL_FAILURE, text), as_json)
+        return report(_caused(HailoError(HailoStatus.HAILO_INTERNAL_FAILURE, text), error), as_json, debug)
     return result if isinstance(result, int) else 0
+
+
+def _caused(error: HailoError, cause: Exception) -> HailoError:
+    error.__cause__ = cause
+    return error

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 SCHEMA = "emu-trace"
 SCHEMA_VERSION = 1
+END = "end"  # kind of the last record of a file; a trace without it is cut off
 
 
 class Kind(Enum):

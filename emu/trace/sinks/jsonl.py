@@ -1,4 +1,4 @@
-"""The trace as JSON lines: a header record, then one record per event (docs/trace-schema.md)."""
+"""The trace as JSON lines: a header record, one record per event, an end record (docs/trace-schema.md)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from emu.trace.events import SCHEMA, SCHEMA_VERSION, Event, Header
+from emu.trace.events import END, SCHEMA, SCHEMA_VERSION, Event, Header
 
 
 class JsonlSink:
@@ -15,13 +15,18 @@ class JsonlSink:
 
     def __init__(self, stream: BinaryIO, header: Header) -> None:
         self._stream = stream
+        self._count = 0
+        self._last_ns = 0
         stream.write(orjson.dumps({"schema": SCHEMA, "version": SCHEMA_VERSION, **header._asdict()}) + b"\n")
 
     def write(self, events: Sequence[Event]) -> None:
         dumps = orjson.dumps
+        self._count += len(events)
+        self._last_ns = events[-1].ns
         self._stream.write(b"\n".join([dumps(record(event)) for event in events]) + b"\n")
 
     def close(self) -> None:
+        self._stream.write(orjson.dumps({"ns": self._last_ns, "kind": END, "events": self._count}) + b"\n")
         self._stream.flush()
 
 

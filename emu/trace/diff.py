@@ -1,0 +1,446 @@
+"""Comparing two traces by meaning.
+
+Two traces are equal where every unit sees the same actions in the same order: actions with no unit in common may
+change places as long as they do not cross a wait, a context boundary or an action that starts what was configured.
+The order of consecutive waits is free. Transfers, launches and completions are compared channel by channel, unit by
+unit, whatever stands between them. Whether an action had to wait, and simulated time (unless a tolerance is given),
+do not count.
+
+Streaming: equal lines are compared as bytes; what is unmatched is kept until its partner comes, at most WINDOW
+records. The state at a divergence is found by reading both traces again up to it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice, zip_longest
+from typing import Any, Protocol
+
+from emu.errors import HailoError, HailoStatus
+from emu.trace import semantics
+from emu.trace.reader import Record
+from emu.trace.state import TraceState
+
+WINDOW = 1 << 16
+_SYNCHRONOUS = frozenset({"context_begin", "context_end", "control", "fault", "stall"})
+_FREE, _WAIT, _BARRIER, _END = "action", "wait", "barrier", "end"
+_DURATION = b',"duration":'
+_COMPARED = ("kind", "application", "context", "action", "unit", "cause", "woke", "bytes", "frame")
+
+
+class Source(Protocol):
+    """One side of a comparison; `lines` may be called again and then begins anew."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def runtime(self) -> str: ...
+
+    def lines(self) -> Iterator[bytes]: ...
+
+    def parse(self, line: bytes, number: int) -> Record: ...
+
+
+@dataclass(slots=True)
+class Side:
+    """What one trace has at the first divergence: the record (None: nothing where the other has one), its number
+    from 1, and who waits for what there."""
+
+    record: Record | None
+    number: int
+    state: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Divergence:
+    """The first difference; `what` names the fields that differ with both values."""
+
+    a: Side
+    b: Side
+    what: list[str]
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Context and action index."""
+        record = self.a.record or self.b.record or {}
+        return record.get("context", ""), record.get("action_index", -1)
+
+
+@dataclass(slots=True)
+class Comparison:
+    """The outcome. `counts`: by action, how often in A and in B, where that differs."""
+
+    a: Source
+    b: Source
+    events: tuple[int, int]
+    divergence: Divergence | None = None
+    counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def equal(self) -> bool:
+        return self.divergence is None
+
+
+def compare(a: Source, b: Source, tolerance: float | None = None) -> Comparison:
+    """Compare two traces; `tolerance` in percent of the simulated time, None ignores time.
+
+    Errors are those of the sources: a damaged trace is HAILO_INVALID_ARGUMENT.
+    """
+    matcher = _Matcher(a, b, tolerance)
+    found = matcher.run()
+    if found is None:
+        return Comparison(a, b, (matcher.sides[0].number, matcher.sides[1].number))
+    counters = []
+    for source, side in ((a, found.a), (b, found.b)):
+        counter, side.state = _survey(source, side.number)
+        counters.append(counter)
+    first, second = counters
+    names = sorted(first.keys() | second.keys())
+    different = {name: (first[name], second[name]) for name in names if first[name] != second[name]}
+    return Comparison(a, b, (first.total(), second.total()), found, different)
+
+
+def _survey(source: Source, until: int) -> tuple[Counter[str], list[str]]:
+    """Counts over a whole trace, and its state just before record `until`."""
+    counter: Counter[str] = Counter()
+    state = TraceState(source.runtime)
+    lines = source.lines()
+    for number, line in enumerate(islice(lines, max(0, until - 1)), 1):
+        record = source.parse(line, number + 1)
+        with _hostile(source, number + 1):
+            state.follow(record)
+        counter[_label(record)] += 1
+    for number, line in enumerate(lines, max(1, until)):
+        counter[_label(source.parse(line, number + 1))] += 1
+    return counter, list(state.describe())
+
+
+def _label(record: Record) -> str:
+    if record["kind"] == "action":
+        return str(record.get("action", ""))
+    return str(record["kind"])
+
+
+class _hostile:  # noqa: N801 - a context manager, named like a function
+    """Turns what a record with foreign content does to the code into one error."""
+
+    def __init__(self, source: Source, number: int) -> None:
+        self._source, self._number = source, number
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, (KeyError, TypeError, ValueError, AttributeError, IndexError)):
+            raise HailoError(
+                HailoStatus.HAILO_INVALID_ARGUMENT,
+                f"the record does not say what it has to ({type(error).__name__} {error})",
+                file=self._source.name,
+                line=self._number,
+            ) from None
+
+
+@dataclass(slots=True)
+class _Item:
+    """A record that looks for its partner."""
+
+    record: Record
+    number: int
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One side while it is read; `held` is the record at which it waits for the other."""
+
+    source: Source
+    number: int = 0
+    held: tuple[str, _Item | None] | None = None
+    queues: dict[object, deque[_Item]] = field(default_factory=dict)
+
+
+class _Matcher:
+    def __init__(self, a: Source, b: Source, tolerance: float | None) -> None:
+        self.sides = (_Reading(a), _Reading(b))
+        self._tolerance = tolerance
+        self._literal = a.runtime == b.runtime
+        self._addresses: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        self._phase: str | None = None
+        self._unmatched = 0
+
+    def run(self) -> Divergence | None:
+        """Read both sides to their ends or to the first divergence."""
+        a, b = self.sides
+        lines = (a.source.lines(), b.source.lines())
+        while True:
+            if not self._unmatched and a.held is None and b.held is None and self._literal:
+                pair = self._skip_equal(*lines)
+                if pair is None:
+                    return None
+                fed: Iterable[tuple[int, bytes | None]] = enumerate(pair)
+            else:
+                fed = ((side, next(lines[side], None)) for side in (0, 1) if self.sides[side].held is None)
+            for side, line in fed:
+                found = self._feed(side, line)
+                if found is not None:
+                    return found
+            if a.held is not None and b.held is not None:
+                if a.held[0] == b.held[0] == _END:
+                    return self._leftover(every=True)
+                found = self._meet()
+                if found is not None:
+                    return found
+
+    def _skip_equal(self, first: Iterator[bytes], second: Iterator[bytes]) -> tuple[bytes | None, bytes | None] | None:
+        """Skip lines that are equal as bytes but for their time; the first pair that is not, None at both ends."""
+        skipped = 0
+        self._phase = None  # all before is matched: whatever comes next begins a phase
+        try:
+            for one, other in zip_longest(first, second):
+                if one == other:
+                    skipped += 1
+                    continue
+                if one is None or other is None:
+                    return one, other
+                cut_one, cut_other = one.find(b","), other.find(b",")
+                end_one, end_other = one.rfind(_DURATION), other.rfind(_DURATION)
+                if one[cut_one:end_one] != other[cut_other:end_other] or self._tolerance is not None:
+                    return one, other
+                skipped += 1
+        finally:
+            for side in self.sides:
+                side.number += skipped
+        return None
+
+    # -- one record
+
+    def _feed(self, side: int, line: bytes | None) -> Divergence | None:
+        reading = self.sides[side]
+        if line is None:
+            reading.held = (_END, None)
+            return None
+        reading.number += 1
+        source = reading.source
+        record = source.parse(line, reading.number + 1)
+        with _hostile(source, reading.number + 1):
+            return self._place(side, _Item(record, reading.number))
+
+    def _place(self, side: int, item: _Item) -> Divergence | None:
+        record = item.record
+        kind = record["kind"]
+        if kind == "wait":
+            return None
+        if kind in _SYNCHRONOUS:
+            self.sides[side].held = (_BARRIER, item)
+            return None
+        if kind != "action":
+            unit = record.get("unit", "")
+            return self._match(side, item, ((kind, record.get("application", -1), unit),))
+        action = record["action"]
+        phase = _phase(action)
+        if phase is _BARRIER or phase is not (self._phase or phase):
+            self.sides[side].held = (phase, item)
+            return None
+        self._phase = phase
+        return self._match(side, item, self._units(side, record, phase))
+
+    def _units(self, side: int, record: Record, phase: str) -> tuple[object, ...]:
+        action, arguments = record["action"], record.get("arguments", {})
+        context = (record.get("application", -1), record.get("context", ""))
+        if phase is _WAIT:
+            return ((_WAIT, *context, action, *self._values(side, arguments)),)
+        units = semantics.touched(action, arguments, self.sides[side].source.runtime)
+        return tuple((_FREE, *context, unit) for unit in units)
+
+    def _values(self, side: int, arguments: dict[str, Any]) -> Iterator[object]:
+        """Arguments so that both runtimes spell them alike."""
+        runtime = self.sides[side].source.runtime
+        for name, value in arguments.items():
+            if not self._literal and name.endswith("packed_vdma_channel_id"):
+                yield semantics.channel_place(value, runtime)
+            else:
+                yield value
+
+    def _match(self, side: int, item: _Item, units: tuple[object, ...]) -> Divergence | None:
+        mine, other = self.sides[side].queues, self.sides[1 - side].queues
+        for unit in units:
+            waiting = other.get(unit)
+            if waiting:
+                partner = waiting.popleft()
+                self._unmatched -= 1
+                if not waiting:
+                    del other[unit]
+                what = self._differs(side, item, partner)
+                if what:
+                    return self._diverged(side, item, partner, what)
+            else:
+                mine.setdefault(unit, deque()).append(item)
+                self._unmatched += 1
+                if self._unmatched > WINDOW:
+                    return self._leftover(every=True)
+        return None
+
+    # -- where both wait for each other
+
+    def _meet(self) -> Divergence | None:
+        """Both sides stand at a record that nothing may cross."""
+        found = self._leftover(every=False)
+        if found is not None:
+            return found
+        (a_phase, a_item), (b_phase, b_item) = (side.held for side in self.sides if side.held is not None)
+        for side in self.sides:
+            side.held = None
+        if a_item is None or b_item is None or a_phase != b_phase:
+            return Divergence(
+                self._side(0, a_item),
+                self._side(1, b_item),
+                [_end_or_other(a_item, b_item)],
+            )
+        if a_phase is not _BARRIER:
+            self._phase = a_phase
+            return self._place(0, a_item) or self._place(1, b_item)
+        self._phase = None
+        what = self._differs(0, a_item, b_item)
+        return self._diverged(0, a_item, b_item, what) if what else None
+
+    def _leftover(self, every: bool) -> Divergence | None:
+        """The first record without a partner: of actions, or of everything."""
+        found: list[tuple[int, int, _Item]] = []
+        for number, side in enumerate(self.sides):
+            for unit, queue in side.queues.items():
+                assert isinstance(unit, tuple)
+                if queue and (every or unit[0] in (_FREE, _WAIT)):
+                    found.append((queue[0].number, number, queue[0]))
+        if not found:
+            return None
+        _, side_number, item = min(found, key=lambda one: one[:2])
+        other = self.sides[1 - side_number]
+        held = other.held[1] if other.held is not None else None
+        place = "before that" if held is not None else "any more"
+        sides = [self._side(0, held), self._side(1, held)]
+        sides[side_number] = Side(item.record, item.number)
+        letter = "AB"[1 - side_number]
+        return Divergence(sides[0], sides[1], [f"{letter} has nothing like it {place}"])
+
+    def _side(self, side: int, item: _Item | None) -> Side:
+        """What a side has; at its end, or where it has nothing, the state after all that was read."""
+        return Side(item.record, item.number) if item is not None else Side(None, self.sides[side].number + 1)
+
+    def _diverged(self, side: int, item: _Item, partner: _Item, what: list[str]) -> Divergence:
+        first, second = (item, partner) if side == 0 else (partner, item)
+        return Divergence(Side(first.record, first.number), Side(second.record, second.number), what)
+
+    # -- values
+
+    def _differs(self, side: int, item: _Item, partner: _Item) -> list[str]:
+        """What differs between two records that should be the same, A's value first."""
+        a, b = (item.record, partner.record) if side == 0 else (partner.record, item.record)
+        compared = _COMPARED if self._literal else _COMPARED[:4]
+        what = [f"{name} {a.get(name)} != {b.get(name)}" for name in compared if a.get(name) != b.get(name)]
+        if a["kind"] == "action" or self._literal:
+            what += self._arguments(a.get("arguments", {}), b.get("arguments", {}))
+        if self._tolerance is not None and not self._same_time(a["ns"], b["ns"]):
+            what.append(f"ns {a['ns']} != {b['ns']}")
+        return what
+
+    def _arguments(self, a: dict[str, Any], b: dict[str, Any]) -> list[str]:
+        if a == b and self._literal:
+            return []
+        what = []
+        for name in {**a, **b}:
+            one, other = a.get(name), b.get(name)
+            if not self._literal and name.endswith("packed_vdma_channel_id"):
+                one = semantics.channel_place(a[name], self.sides[0].source.runtime)
+                other = semantics.channel_place(b[name], self.sides[1].source.runtime)
+            elif not self._literal and name == "dma_address" and self._same_address(a[name], b[name]):
+                continue
+            if one != other:
+                what.append(f"{name} {one} != {other}")
+        return what
+
+    def _same_address(self, a: int, b: int) -> bool:
+        """Runtimes place lists differently: what counts is that the same list is meant wherever it comes up."""
+        there, back = self._addresses
+        return there.setdefault(a, b) == b and back.setdefault(b, a) == a
+
+    def _same_time(self, a: int, b: int) -> bool:
+        assert self._tolerance is not None
+        return abs(a - b) * 100 <= self._tolerance * max(a, b)
+
+
+def _phase(action: str) -> str:
+    if action in semantics.WAITS:
+        return _WAIT
+    return _BARRIER if action in semantics.BARRIERS else _FREE
+
+
+def _end_or_other(a: _Item | None, b: _Item | None) -> str:
+    if a is None:
+        return "A ends here"
+    if b is None:
+        return "B ends here"
+    return f"action {a.record.get('action') or a.record['kind']} != {b.record.get('action') or b.record['kind']}"
+
+
+def document(result: Comparison) -> dict[str, Any]:
+    """The JSON form of `emu diff --json`."""
+    found: dict[str, Any] = {
+        "equal": result.equal,
+        "a": {"name": result.a.name, "events": result.events[0]},
+        "b": {"name": result.b.name, "events": result.events[1]},
+        "divergence": None,
+        "counts": {name: {"a": counts[0], "b": counts[1]} for name, counts in result.counts.items()},
+    }
+    if result.divergence is not None:
+        context, index = result.divergence.place
+        found["divergence"] = {
+            "context": context,
+            "action_index": index,
+            "differs": result.divergence.what,
+            **{
+                letter: {"record": side.record, "number": side.number, "state": side.state}
+                for letter, side in (("a", result.divergence.a), ("b", result.divergence.b))
+            },
+        }
+    return found
+
+
+def text(result: Comparison) -> Iterator[str]:
+    """Lines for a person."""
+    yield f"A {result.a.name}: {result.events[0]:,} events"
+    yield f"B {result.b.name}: {result.events[1]:,} events"
+    divergence = result.divergence
+    if divergence is None:
+        yield "equal in meaning"
+        return
+    context, index = divergence.place
+    where = f"{context} action {index}" if index >= 0 else context or "outside any context"
+    yield f"first divergence: {where}"
+    for letter, side in (("A", divergence.a), ("B", divergence.b)):
+        yield f"  {letter} {described(side.record)}"
+    for line in divergence.what:
+        yield f"  differs: {line}"
+    yield "wait-for state there"
+    for letter, side in (("A", divergence.a), ("B", divergence.b)):
+        for line in side.state:
+            yield f"  {letter} {line}"
+    if result.counts:
+        yield f"{'counts':<44} {'A':>10} {'B':>10}"
+    for name, (first, second) in result.counts.items():
+        yield f"  {name:<42} {first:>10} {second:>10}"
+
+
+def described(record: Record | None) -> str:
+    """A record in one line, without its time."""
+    if record is None:
+        return "nothing"
+    place = record.get("context", "")
+    if record.get("action_index", -1) >= 0:
+        place += f" #{record['action_index']}"
+    arguments = " ".join(f"{name}={value}" for name, value in record.get("arguments", {}).items())
+    parts = [place, record["kind"] if record["kind"] != "action" else "", record.get("action", ""), arguments]
+    parts += [record.get("unit", "")]
+    parts += [f"{name} {record[name]}" for name in ("frame", "bytes", "cause") if record.get(name) not in (None, "")]
+    return " ".join(str(part) for part in parts if part)

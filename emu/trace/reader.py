@@ -1,0 +1,129 @@
+"""Reading a JSONL trace: header, records, and one clear error for everything that is none (docs/trace-schema.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from emu.errors import HailoError, HailoStatus
+from emu.recognise import foreign_name
+from emu.sequencer.actions import RUNTIMES
+from emu.trace.events import END, SCHEMA, SCHEMA_VERSION, Header, Kind
+
+Record = dict[str, Any]
+
+_MAX_HEADER = 1 << 16
+_KINDS = frozenset(kind.value for kind in Kind) | {END}
+
+
+def is_trace(head: bytes) -> bool:
+    """Whether a file that begins like this says that it is a trace, of whatever version."""
+    return head.startswith(b"{") and b'"schema":"' + SCHEMA.encode() + b'"' in head.partition(b"\n")[0]
+
+
+class TraceReader:
+    """A trace file. Iterating opens it anew and reads it line by line in constant memory.
+
+    HAILO_INVALID_ARGUMENT where it is no trace, of another schema version, cut off or damaged, with the line.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with path.open("rb") as file:
+                head = file.readline(_MAX_HEADER)
+                rest = file.read(_MAX_HEADER) if not is_trace(head) else b""
+        except OSError as error:
+            raise HailoError(
+                HailoStatus.HAILO_OPEN_FILE_FAILURE,
+                f"cannot open {path}: {(error.strerror or str(error)).lower()}",
+                file=str(path),
+            ) from None
+        self.header = self._header(head, rest)
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    @property
+    def runtime(self) -> str:
+        return self.header.runtime
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines of the records, header and end excluded; a trace without its end is cut off."""
+        number, line = 1, b""
+        end = f'"kind":"{END}"'.encode()
+        with self.path.open("rb") as file:
+            next(file)
+            for number, line in enumerate(file, 2):
+                if end in line and line.endswith(b"\n"):
+                    self._check_end(line, number)
+                    break
+                yield line
+            else:
+                raise self._error("the trace is cut off: its end record is missing", number)
+            if file.read(1):
+                raise self._error("there is something behind the end record", number + 1)
+
+    def __iter__(self) -> Iterator[Record]:
+        for number, line in enumerate(self.lines(), 2):
+            yield self.parse(line, number)
+
+    def parse(self, line: bytes, number: int) -> Record:
+        """One line as a record; its kind is known, its time a number."""
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            raise self._error("the line is cut off or damaged", number) from None
+        if not isinstance(record, dict) or record.get("kind") not in _KINDS or not isinstance(record.get("ns"), int):
+            raise self._error("the line is no trace record", number)
+        if not isinstance(record.get("arguments", {}), dict):
+            raise self._error("the arguments of the record are no object", number)
+        return record
+
+    def _check_end(self, line: bytes, number: int) -> None:
+        record = self.parse(line, number)
+        if record["kind"] == END and record.get("events") != number - 2:
+            raise self._error(
+                f"{number - 2} records where the end says {record.get('events')}: some are missing", number
+            )
+
+    def _header(self, head: bytes, rest: bytes) -> Header:
+        if not is_trace(head):
+            what = foreign_name(head + rest) or "something else"
+            raise HailoError(
+                HailoStatus.HAILO_INVALID_ARGUMENT,
+                f"{self.path} is no emu trace but {what} (traces are written by --trace=FILE, format jsonl)",
+                file=str(self.path),
+            )
+        try:
+            values = orjson.loads(head)
+        except orjson.JSONDecodeError:
+            raise self._error("the header is cut off or damaged", 1) from None
+        version = values.get("version")
+        if version != SCHEMA_VERSION:
+            raise self._error(f"trace schema version {version}, this emu reads {SCHEMA_VERSION}", 1)
+        try:
+            header = Header(*(_HEADER_TYPES[name](values[name]) for name in Header._fields))
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise self._error("the header lacks what it has to say", 1) from None
+        if header.runtime not in RUNTIMES:
+            raise self._error(f"runtime {header.runtime!r} is none of {', '.join(RUNTIMES)}", 1)
+        return header
+
+    def _error(self, what: str, number: int) -> HailoError:
+        return HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, what, file=str(self.path), line=number)
+
+
+_HEADER_TYPES: dict[str, Any] = {
+    "model": str,
+    "runtime": str,
+    "device": str,
+    "batch": int,
+    "frames": int,
+    "seed": int,
+    "timestamp_mhz": float,
+}
