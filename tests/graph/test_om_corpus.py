@@ -62,10 +62,18 @@ def test_outputs(case: Case, plain: bool):
     compare(got, case.arrays("expected"), *case.limits)
 
 
+ONLY_DOMI = {"AddLimited", "MulLimited", "BiasAdd", "Rsqrt"}
+"""What om-format.md 10 has no row for."""
+
+
 @pytest.mark.parametrize("case", VALID, ids=lambda case: case.name)
 def test_written_again_as_graph_kind(case: Case):
     container = om_container.read_container(case.data)
     model = parse(container.find(om_container.MODEL_DEF))
+    if any(op.type in ONLY_DOMI for op in model.op):
+        with pytest.raises(GraphError, match="no counterpart"):
+            rewrite(model, container.find(om_container.WEIGHTS_DATA))
+        return
     graph = om.read(rewrite(model, container.find(om_container.WEIGHTS_DATA)))
     assert graph.kind == "graph"
     compare(executor.run(graph, case.arrays("inputs")), case.arrays("expected"), *case.limits)

@@ -95,9 +95,13 @@ def repair(mutant: bytearray) -> None:
 
 
 def as_graph_kind(data: bytes) -> bytes:
+    """The same model of the other kind; as it is where it has an op that the graph kind has not."""
     container = om_container.read_container(data)
     model = parse(container.find(om_container.MODEL_DEF))
-    return rewrite(model, container.find(om_container.WEIGHTS_DATA))
+    try:
+        return rewrite(model, container.find(om_container.WEIGHTS_DATA))
+    except GraphError:
+        return data
 
 
 @pytest.mark.parametrize("part", range(9))

@@ -6,15 +6,16 @@ Nothing is inferred from names or shapes: an op whose meaning is not in its attr
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from emu.errors import GraphStatus
 from emu.graph.ir import Layout, Shape, Tensor
 from emu.graph.ops import Op, OpError
 from emu.graph.ops.activation import Activation, Function
 from emu.graph.ops.aipp import ResizeBilinear
-from emu.graph.ops.elementwise import Binary, BinaryFunction, Eltwise, EltwiseMode, Unary, UnaryFunction
+from emu.graph.ops.elementwise import Binary, BinaryFunction, Eltwise, EltwiseMode
 from emu.graph.ops.move import Concat, Convert, Copy, Each, Flatten, Permute, Reshape, Squeeze, Unsqueeze
-from emu.graph.ops.norm import BatchNorm, BiasAdd, Scale
+from emu.graph.ops.norm import BatchNorm, Scale
 from emu.graph.ops.pool import Pool
 from emu.graph.ops.reduce import ArgBest
 from emu.graph.ops.softmax import Softmax
@@ -43,6 +44,10 @@ from emu.graph.readers.om_types import INT_DTYPES, INT_FORMATS
 
 # HiAI adds two to the modes of the seed (om-format.md 6)
 GE_ACTIVATIONS = ACTIVATIONS | {14: Function.RELU6, 15: Function.GELU}
+
+
+# functions that mean nothing without it (CONVENTIONS OM-O12)
+WITH_COEF = {Function.CLIPPED_RELU, Function.ELU, Function.LEAKY_RELU, Function.THRESHOLDED_RELU}
 
 
 def relayout(source: Tensor, read_as: Shape | None, target: Tensor) -> Op:
@@ -153,33 +158,16 @@ def _activation(reader: OpReader) -> Op:
     function = GE_ACTIVATIONS.get(mode)
     if function is None:
         raise OpError(f"unknown mode {mode}", "mode", GraphStatus.GRAPH_UNSUPPORTED)
-    op = Activation(function, reader.attrs.number("coef", default=0.0))
-    return scaled(op, reader.alpha())
+    coef: dict[str, Any] = {} if function in WITH_COEF else {"default": 0.0}
+    return scaled(Activation(function, reader.attrs.number("coef", **coef)), reader.alpha())
 
 
 def _function(function: Function) -> Callable[[OpReader], Op]:
     return lambda reader: scaled(Activation(function), reader.alpha())
 
 
-def _unary(function: UnaryFunction) -> Callable[[OpReader], Op]:
-    return lambda reader: scaled(Unary(function), reader.alpha())
-
-
 def _binary(function: BinaryFunction) -> Callable[[OpReader], Op]:
     return lambda reader: scaled(Binary(function), reader.alpha())
-
-
-def _limited(function: BinaryFunction) -> Callable[[OpReader], Op]:
-    def read(reader: OpReader) -> Op:
-        aligned = reader.attrs.boolean("broadcast", default=False)
-        axis = reader.attrs.integer("axis", default=0)
-        return scaled(Binary(function, axis=axis) if aligned else Binary(function, same=True), reader.alpha())
-
-    return read
-
-
-def _bias_add(reader: OpReader) -> Op:
-    return scaled(BiasAdd(reader.channel_axis), reader.alpha())
 
 
 def _eltwise(reader: OpReader) -> Op:
@@ -242,8 +230,7 @@ def _pooling(reader: OpReader) -> Op:
         raise OpError(f"unknown mode {number}", "mode", GraphStatus.GRAPH_UNSUPPORTED)
     whole = reader.attrs.boolean("global_pooling", default=False)
     pad_mode = reader.attrs.integer("pad_mode", default=0)
-    stored = reader.attrs.integers("pad", "pads", **({"default": ()} if whole or pad_mode in (5, 6) else {}))
-    rule, pads = pad_rule(pad_mode, stored)
+    rule, pads = pad_rule(pad_mode, reader.attrs.integers("pad", "pads", default=()))
     required = {"default": ()} if whole else {}
     op = Pool(
         mode=mode,
@@ -273,7 +260,6 @@ MEANINGS: dict[str, Callable[[OpReader], Op | None]] = {
     "Data": _data,
     "NetOutput": _net_output,
     "Const": _const,
-    "Constant": _const,
     "Send": _nothing,
     "Recv": _nothing,
     "AippConfig": _nothing,
@@ -281,12 +267,10 @@ MEANINGS: dict[str, Callable[[OpReader], Op | None]] = {
     "Aipp": read_aipp,
     "Convolution": convolution,
     "ConvolutionDepthwise": convolution,
-    "Deconvolution": convolution,
     "ConvTranspose": conv_transpose,
     "Conv2D": conv2d,
     "Conv2DBackpropInputD": conv2d_backprop_input,
     "FullyConnection": full_connection,
-    "FullConnection": full_connection,
     "MatMul": mat_mul,
     "MatMulV2": mat_mul,
     "GEMM": gemm,
@@ -309,7 +293,6 @@ MEANINGS: dict[str, Callable[[OpReader], Op | None]] = {
     "Sigmoid": _function(Function.SIGMOID),
     "Tanh": _function(Function.TANH),
     "Abs": _function(Function.ABS),
-    "Rsqrt": _unary(UnaryFunction.RSQRT),
     "Eltwise": _eltwise,
     "Add": _binary(BinaryFunction.ADD),
     "Sub": _binary(BinaryFunction.SUB),
@@ -317,9 +300,6 @@ MEANINGS: dict[str, Callable[[OpReader], Op | None]] = {
     "RealDiv": _binary(BinaryFunction.DIV),
     "Maximum": _binary(BinaryFunction.MAXIMUM),
     "Minimum": _binary(BinaryFunction.MINIMUM),
-    "AddLimited": _limited(BinaryFunction.ADD),
-    "MulLimited": _limited(BinaryFunction.MUL),
-    "BiasAdd": _bias_add,
     "Softmax": _softmax,
     "SoftmaxV2": _softmax,
     "ArgMaxD": _arg_max,
@@ -327,7 +307,7 @@ MEANINGS: dict[str, Callable[[OpReader], Op | None]] = {
     "BatchNorm": _batch_norm,
     "Scale": _scale,
 }
-"""The rows of om-format.md 10, and what domi has beside them; every other type is refused by name."""
+"""The rows of om-format.md 10 and the ops that every graph has; a type without a row is refused by name."""
 
 
 def read_op(reader: OpReader) -> None:

@@ -29,13 +29,12 @@ ALGORITHM_SIGNED = 0
 
 
 def convolution(reader: OpReader) -> Op:
-    """Convolution, ConvolutionDepthwise, Deconvolution: attributes as ConvolutionOpParams (om-format.md 10)."""
-    kind = reader.node.type
-    default = {"ConvolutionDepthwise": 3, "Deconvolution": 2}.get(kind)
-    mode = reader.attrs.integer("mode", **({} if default is None else {"default": default}))
+    """Convolution and ConvolutionDepthwise: attributes as ConvolutionOpParams (om-format.md 10)."""
+    depthwise = reader.node.type == "ConvolutionDepthwise"
+    mode = reader.attrs.integer("mode", **({"default": 3} if depthwise else {}))
     if mode not in (0, 1, 2, 3):
         raise OpError(f"unknown mode {mode}", "mode", GraphStatus.GRAPH_UNSUPPORTED)
-    if kind == "ConvolutionDepthwise" and mode == 1:
+    if depthwise and mode == 1:
         mode = 3
     if mode == 2:
         return conv_transpose(reader)
@@ -59,8 +58,7 @@ def _common(reader: OpReader) -> dict[str, Any]:
     """What Convolution and ConvTranspose share; old files spell the names in the singular (om-format.md 8)."""
     attrs = reader.attrs
     pad_mode = attrs.integer("pad_mode", default=0)
-    required: dict[str, Any] = {"default": ()} if pad_mode in (5, 6) else {}
-    rule, pads = pad_rule(pad_mode, attrs.integers("pad", "pads", **required))
+    rule, pads = pad_rule(pad_mode, attrs.integers("pad", "pads", default=()))
     kernel = attrs.integers("kernel", default=())
     return {
         "strides": pair(attrs.integers("stride", "strides"), (1, 1), "strides"),

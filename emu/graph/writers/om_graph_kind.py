@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from emu.errors import GraphError, GraphStatus
 from emu.graph.ir import Array, Graph, Layout, Node, Tensor
 from emu.graph.readers import om_domi
 from emu.graph.readers.om_domi_ops import FILTER_FORMATS, MATRIX_FORMATS, VECTOR_FORMATS, OpReader, op_kind
+from emu.graph.readers.om_ge_ops import MEANINGS
 from emu.graph.readers.om_types import DOMI_DTYPES, PROTO_DTYPES
 from emu.graph.writers.om import Constants, write_om
 from emu.schemas import ge_ir_pb2, om_pb2
@@ -31,7 +33,7 @@ AS_INTEGER = {"ceil_mode"}
 
 
 def rewrite(model: om_pb2.ModelDef, weights: memoryview | None = None) -> bytes:
-    """The .om file of the graph kind that computes what `model` computes."""
+    """The .om file of the graph kind that computes what `model` computes; GraphError for an op that it has not."""
     writer = _Writer(model, weights)
     message = writer.write()
     return write_om(message, bytes(writer.constants.data), modeltype=0)
@@ -81,9 +83,14 @@ class _Writer:
         self._parameters(op, target)
 
     def _type(self, op: om_pb2.OpDef, kind: str) -> str:
-        if kind == "Convolution" and op.convolution_param.mode == 2:
-            return "ConvTranspose"
-        return TYPES.get(kind, kind)
+        name = "ConvTranspose" if kind == "Convolution" and op.convolution_param.mode == 2 else TYPES.get(kind, kind)
+        if name not in MEANINGS:
+            raise GraphError(
+                GraphStatus.GRAPH_UNSUPPORTED,
+                f"op {op.name!r}: {kind} has no counterpart in the graph kind",
+                op=op.name,
+            )
+        return name
 
     def _reader(self, op: om_pb2.OpDef) -> OpReader:
         return OpReader(Graph("om", "domi", ""), op, Node(op.name, op.type, None), self.weights)
