@@ -171,6 +171,10 @@ def bombs() -> Iterator[tuple[str, bytes]]:
     tensors = (ms_v0_5.TensorDef(dims=(1,)),) * 20_000
     named = ms_v0_5.SubGraphDef(inputIndex=(0,), outputIndex=(1,), nodes=(many,), allTensors=tensors)
     yield "a long name for many results", write(ms_v0_5.GraphDef(subgraphs=(named,)))
+    wide = np.broadcast_to(np.float32(0), (1, 1, 5000, 5000))  # an input: the file holds only its dims
+    one_stride = {"strideH": 1, "strideW": 1}
+    dot = np.zeros((1, 1, 1, 1), np.float32)
+    yield "transposed kernel", file_b(b.DeConv2D(**one_stride), [dot, wide], [(wide.shape, np.float32)])
     crop = {"strideH": 30000, "strideW": 30000, "padUp": 45000, "padDown": 45000, "padLeft": 45000, "padRight": 45000}
     yield "transposed", file_b(b.DeConv2D(**crop), [x, w], [((1, 1, 1, 1), np.float32)], constants=[1])
     one, two = np.zeros((1, 2), np.int32), np.array([40000, 40000], np.int32)

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from emu.errors import GraphStatus
 from emu.graph.ir import Array, Shape
 from emu.graph.ops import Op, Operand, OpError
 from emu.graph.ops.activation import NO_EPILOGUE, Epilogue
@@ -73,6 +74,8 @@ class Conv(Op):
         check_weight(self.kernel, self.units, kernel, units)
         if self.groups < 1 or units % self.groups:
             raise OpError(f"{self.groups} groups do not divide {units} outputs", "group")
+        if inner == 1 and self.groups > 1:
+            check_taps(kernel)
         if inner * self.groups != channels:
             raise OpError(f"input has {channels} channels, the filter takes {inner} x {self.groups} groups", "filter")
         if bias is not None and math.prod(bias.shape) != units:
@@ -135,6 +138,17 @@ class Conv(Op):
                 groups=self.groups,
                 epilogue=self.epilogue,
             )
+        )
+
+
+TAP_LIMIT = 1 << 16
+"""Elements of a kernel that is walked tap by tap (depthwise, transposed): a forged kernel costs no time."""
+
+
+def check_taps(kernel: Pair) -> None:
+    if kernel[0] * kernel[1] > TAP_LIMIT:
+        raise OpError(
+            f"a kernel of {list(kernel)} has more than {TAP_LIMIT} taps", "kernel", GraphStatus.GRAPH_UNSUPPORTED
         )
 
 
@@ -207,6 +221,7 @@ class ConvTranspose(Op):
         kernel = rest[0], rest[1]
         units = per_group * self.groups
         check_weight(self.kernel, self.units, kernel, units)
+        check_taps(kernel)
         if self.groups < 1 or channels % self.groups:
             raise OpError(f"{self.groups} groups do not divide {channels} channels", "group")
         if inner != channels:
