@@ -5,9 +5,10 @@
 Limits: LeNet (28x28, batch 1, float32) at most 3.5 times onnxruntime; reading its 1.7 MB file with every check at
 most 8 times one pass over the bytes (crc32). Both sides are taken alternately and the fastest of each counts.
 
-LeNet is small: onnxruntime needs some 60 µs for all of it. Two thirds of our time are products in BLAS, which takes them
-at its own speed (2.4 times onnxruntime with the kernels that OpenBLAS chooses for AVX-512, 2.7 where OPENBLAS_CORETYPE
-holds it to AVX2); the rest is the interpreter's price of eight operators and two poolings in several passes.
+LeNet is small: onnxruntime needs some 60 µs for all of it. Two thirds of our time are products in BLAS, which takes
+them at its own speed (2.4 times onnxruntime with the kernels that OpenBLAS chooses for AVX-512, 2.7 where
+OPENBLAS_CORETYPE holds it to AVX2); the rest is the interpreter's price of eight operators and two
+poolings in several passes.
 """
 
 from __future__ import annotations
