@@ -42,7 +42,8 @@ def convolve(
     half = x.dtype == np.float16
     dtype = np.result_type(x, weight, np.float32) if half else np.result_type(x, weight)
     stored = x.dtype if half else dtype
-    weight = weight.astype(dtype, copy=False)
+    # an unaligned weight would be copied in the product of every band
+    weight = np.require(weight.astype(dtype, copy=False), requirements="A")
     n, _, height, width = x.shape
     units, inner, kh, kw = weight.shape
     out_h = (height + pads[0] + pads[1] - (kh - 1) * dilations[0] - 1) // strides[0] + 1
