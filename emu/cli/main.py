@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -20,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "parse-hef": ("emu.cli.parse_hef", "Print what `hailortcli parse-hef` prints, to the byte."),
     "actions": ("emu.cli.actions", "Print the compiled action lists of a HEF, or disassemble one."),
     "diff": ("emu.cli.diff", "Compare two traces, HEFs, runtimes or captures by meaning."),
+    "check": ("emu.cli.check", "Try every model of a folder, or check a trace against the invariants."),
     "disasm": ("emu.cli.disasm", "Describe a HEF as readable YAML."),
     "asm": ("emu.cli.asm", "Turn a description of `disasm` back into the HEF, byte for byte."),
     "estimate": ("emu.cli.estimate", "Estimate FPS, latency and activation time of a HEF, and say why."),
@@ -57,14 +60,14 @@ def report(error: EmuError, as_json: bool, debug: bool = False) -> int:
         import traceback
 
         traceback.print_exception(error)
-    if as_json:
-        import json
+    try:
+        if as_json:
+            import json
 
-        try:
             sys.stdout.write(json.dumps(error.document()) + "\n")
-            sys.stdout.flush()
-        except OSError:
-            _abandon_stdout()  # it is what failed, or its reader has gone: the line below says what is wrong
+        sys.stdout.flush()
+    except OSError:
+        _abandon_stdout()  # it is what failed, or its reader has gone: the line below says what is wrong
     sys.stderr.write(f"emu: error: {' '.join(error.line().split())}\n")
     return error.exit_code
 
@@ -80,7 +83,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _abandon_stdout() -> None:
     """What is still buffered goes nowhere, so that the interpreter does not fail over it once more at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(io.UnsupportedOperation):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(args: list[str], as_json: bool, debug: bool) -> int:
@@ -101,18 +105,19 @@ def _run(args: list[str], as_json: bool, debug: bool) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    except OSError as error:
-        # every file is opened where its own error is told; what is left is an output that takes no more
-        text = f"cannot write the output: {(error.strerror or str(error)).lower()}"
-        _abandon_stdout()
-        return report(_caused(HailoError(HailoStatus.HAILO_FILE_OPERATION_FAILURE, text), error), False, debug)
     except Exception as error:
-        # a mistake of ours, not of the file's: still one line, and the traceback where it is asked for
-        text = f"internal error, please report it (--debug shows where): {type(error).__name__}: {error}"
-        return report(_caused(HailoError(HailoStatus.HAILO_INTERNAL_FAILURE, text), error), as_json, debug)
+        return report(_unforeseen(error), as_json, debug)
     return result if isinstance(result, int) else 0
 
 
-def _caused(error: HailoError, cause: Exception) -> HailoError:
-    error.__cause__ = cause
-    return error
+def _unforeseen(error: Exception) -> EmuError:
+    """One line for what no place in the program foresaw; `--debug` shows the cause."""
+    found: EmuError
+    if isinstance(error, OSError) and error.filename is None:
+        # opening a file names it, so this is an output that takes no more: a full disk
+        found = UsageError(f"cannot write the output: {(error.strerror or str(error)).lower()}")
+    else:
+        text = f"internal error, please report it (--debug shows where): {type(error).__name__}: {error}"
+        found = HailoError(HailoStatus.HAILO_INTERNAL_FAILURE, text)
+    found.__cause__ = error
+    return found

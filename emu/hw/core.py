@@ -155,6 +155,8 @@ class Core:
 
     def blocked(self, one: FramePass) -> str:
         """Why the next frame cannot enter; empty if it can."""
+        if not one.inputs:
+            return "no active input feeds the core"
         hungry = ""
         for edge in one.inputs:
             reason = self._input_blocked(edge)
@@ -276,11 +278,10 @@ class Core:
         now = self.clock.time
         for edge in one.inputs:
             self._count(one, edge, 1)
+            if self.tracer is not None:
+                self._trace(one, edge, frame, now)
             if edge.kind is EdgeKind.BOUNDARY and self.host is not None:
                 self._tell_host(edge, partial(self._input_done, edge))
-        if self.tracer is not None:
-            for edge in one.inputs:
-                self._trace(one, edge, frame, now)
         common = essence(contents, self.content_hash())
         done = one.instant(one.flow.output_done_ns(frame))
         self.clock.at(done, lambda: self._deliver(one, frame, common))
@@ -313,14 +314,13 @@ class Core:
                 name = f"{one.context.name} stream {edge.stream}"
             content = synthetic(name, self.seed, number, common, edge.frame_bytes * self._transfers(edge))
             self._count(one, edge, 1)
+            if self.tracer is not None:
+                self._trace(one, edge, frame, now)
             if edge.kind is EdgeKind.BOUNDARY:
                 if self.host is not None:
                     self._tell_host(edge, partial(self._output_done, edge, number, content))
             else:
                 self._write_internal(edge, frame, content)
-        if self.tracer is not None:
-            for edge in one.outputs:
-                self._trace(one, edge, frame, now)
         one.completed += 1
         self.ddr.count_frames(1)
         self.nms.count_frames(one.network, 1)

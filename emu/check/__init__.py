@@ -1,0 +1,1 @@
+"""Whether models load, where, and what to know about them: `emu check`."""
