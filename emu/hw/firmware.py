@@ -19,7 +19,7 @@ from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, Application, Contex
 from emu.hw.handlers import HANDLERS
 from emu.hw.periodic import BatchLoop
 from emu.hw.status import FirmwareStatus as S
-from emu.hw.status import FirmwareStopError
+from emu.hw.status import FirmwareStopError, require
 from emu.hw.timing import Flow
 from emu.hw.waits import Wait
 from emu.sequencer.actions import ActionType
@@ -81,6 +81,17 @@ class RunTimeError:
     context: Context
     action: int
     action_name: str
+
+
+def check_same_context(preliminary: Context, first: Context) -> None:
+    """A preliminary list that ran as context 0 must have activated what context 0's own list names (house rule)."""
+    ran = [(step.type, step.arguments) for step in preliminary.steps if step.type in NEXT_CONTEXT | GRANTS]
+    named = [(step.type, step.arguments) for step in first.steps if step.type in NEXT_CONTEXT | GRANTS]
+    require(
+        ran == named,
+        S.CONTEXT_SWITCH_STATUS_EDGE_LAYER_ALREADY_SET,
+        "the preliminary list ran as context 0 and activated other edge layers than the list of dynamic_0 names",
+    )
 
 
 class Firmware:
@@ -218,6 +229,8 @@ class Firmware:
             return 0
         self._open_gate(application.context(ContextType.PRELIMINARY), first)
         if application.single_context:
+            self.context, self.step = first, first.steps[0]
+            check_same_context(application.context(ContextType.PRELIMINARY), first)
             yield from self._context(first, generation, frozenset({_A.APPLICATION_CHANGE_INTERRUPT}))
             return 0
         if split:
@@ -387,6 +400,8 @@ class Firmware:
             device.core.close_internal_edges()
             device.burst.reset()
             device.ddr.reset()
+            device.config.channels.clear()
+            self.waiting = None
             raise BatchSwitched
         device.clusters.rearm(self.batch)
         waiting, self.batch_switching = self.waiting, True

@@ -71,8 +71,10 @@ class Host:
         return all(state.done >= self._goal for state in states.values())
 
     def set_goal(self, frames: int) -> None:
-        """Stop feeding at this many frames (the last, partial batch runs after a batch switch)."""
+        """Stop at this many frames (the last, partial batch runs after a batch switch)."""
         self._goal = frames
+        for packed, state in self.outputs.items():
+            self._queue_output(packed, state, OUTPUT_QUEUE_DEPTH)
 
     def queue_outputs(self) -> None:
         """Before the first input: buffers on every output."""
@@ -110,8 +112,9 @@ class Host:
         return free > channel.buffer.descriptors_per_transfer
 
     def _queue_output(self, packed: int, state: StreamState, transfers: int) -> None:
+        limit = self._goal * self.device.vdma.channel(packed).transfers_per_frame + OUTPUT_QUEUE_DEPTH
         for _ in range(transfers):
-            if not self._room(packed):
+            if state.queued >= limit or not self._room(packed):
                 return
             state.queued += 1
             self.device.launch(packed)
