@@ -12,11 +12,13 @@ from onnx import TensorProto, helper
 from emu.graph.ops import Op, Operand, OpError
 from emu.graph.ops.activation import FUNCTIONS, SELU_ALPHA, SELU_GAMMA, Activation, Epilogue, Function, Then
 from emu.graph.ops.conv import Conv, ConvTranspose
+from emu.graph.ops.conv_winograd import pays
 from emu.graph.ops.elementwise import Binary, BinaryFunction, Eltwise, EltwiseMode, Unary, UnaryFunction
 from emu.graph.ops.linear import FullConnection, Gemm, MatMul
 from emu.graph.ops.move import Concat, Flatten, Permute, Reshape, Squeeze, Unsqueeze
 from emu.graph.ops.norm import BatchNorm, BiasAdd, L2Norm, LocalResponseNorm, Scale
 from emu.graph.ops.pool import Pool, PoolMode
+from emu.graph.ops.quantised import QuantisedProduct, Scheme
 from emu.graph.ops.softmax import Softmax
 from emu.graph.ops.window import PadRule
 
@@ -126,6 +128,42 @@ def test_conv_same_channel_last_and_flipped(seed: int):
     ).transpose(0, 2, 3, 1)
     for got in both(same, np.ascontiguousarray(x.transpose(0, 2, 3, 1)), weight, bias):
         close_to_onnx(got, want)
+
+
+@pytest.mark.parametrize("size", [(26, 26), (25, 31), (40, 24), (90, 65)])
+@pytest.mark.parametrize("counts", [(32, 64), (70, 65), (128, 100)])
+@pytest.mark.parametrize("pads", [(1, 1, 1, 1), (0, 0, 0, 0), (2, 0, 1, 3)])
+def test_winograd_form(size: tuple[int, int], counts: tuple[int, int], pads: tuple[int, int, int, int]):
+    """3x3, stride 1, many channels: within the bound of sums of products, and one rounding in float16."""
+    random = np.random.default_rng(size[1])
+    channels, units = counts
+    x, weight = normal(random, 1, channels, *size), normal(random, units, channels, 3, 3)
+    bias = normal(random, units)
+    op = Conv(pads=pads, epilogue=Epilogue(1.0, Function.RELU))
+    shape = shape_of(op, x, weight, bias)
+    assert pays(channels, units, *shape[2:])
+    got = op.fast(x, weight, bias)
+    close_to_onnx(got, np.maximum(onnx_run("Conv", [x, weight, bias], pads=[pads[at] for at in (0, 2, 1, 3)]), 0))
+    wide = [each.astype(np.float64) for each in (x, weight, bias)]
+    want = Conv(pads=pads, direct=True).fast(*wide)
+    total = Conv(pads=pads, direct=True).fast(*(np.abs(each) for each in wide))
+    assert (np.abs(got - np.maximum(want, 0)) <= 2 * np.sqrt(9 * channels + 1) * 2.0**-23 * total).all()
+    half = [each.astype(np.float16) for each in (x, weight, bias)]
+    want = np.maximum(Conv(pads=pads, direct=True).fast(*(each.astype(np.float64) for each in half)), 0)
+    error = np.abs(op.fast(*half).astype(np.float64) - want)
+    assert (error <= np.spacing(want.astype(np.float16)).astype(np.float64) + 1e-5 * want.max()).all()
+
+
+def test_integer_products_never_take_it():
+    """Sums of integers must be exact, whatever the shape."""
+    random = np.random.default_rng(0)
+    x = random.integers(0, 256, (1, 40, 30, 30)).astype(np.uint8)
+    weight = random.integers(-127, 128, (64, 40, 3, 3)).astype(np.int8)
+    assert pays(40, 64, 30, 30)
+    scheme = Scheme(lowest=0, highest=255, scale=np.ones(1))
+    got = QuantisedProduct(Conv(pads=(1, 1, 1, 1)), scheme).fast(x, weight)
+    want = onnx_run("ConvInteger", [x, weight], TensorProto.INT32, pads=[1, 1, 1, 1])
+    assert np.array_equal(got, want)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

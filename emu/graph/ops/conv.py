@@ -40,7 +40,8 @@ class Conv(Op):
 
     `channel_last`: x and the result are [N, H, W, C]; the weight's axes do not change. `flip` turns the kernel by 180
     degrees first. `before_pad` are zeros added to the input, the pads (given, or SAME of the enlarged input) come on
-    top. `kernel` and `units` are what the file says about the weight, checked if present.
+    top. `kernel` and `units` are what the file says about the weight, checked if present. `direct`: no other form than
+    sums of products, which integers need to stay exact.
     """
 
     half: ClassVar[bool] = True
@@ -55,6 +56,7 @@ class Conv(Op):
     epilogue: Epilogue = NO_EPILOGUE
     kernel: Pair | None = None
     units: int | None = None
+    direct: bool = False
 
     def all_pads(self, size: Pair, kernel: Pair) -> Pads:
         """Zeros around a map of `size`, before_pad included."""
@@ -137,6 +139,7 @@ class Conv(Op):
                 pads=pads,
                 groups=self.groups,
                 epilogue=self.epilogue,
+                direct=self.direct,
             )
         )
 

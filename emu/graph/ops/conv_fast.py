@@ -3,6 +3,7 @@
 - 1x1 without padding: one product of matrices, x is not copied.
 - depthwise: k*k multiply-adds of the padded map shifted against itself. A map is laid out as one line a channel, one
   map per stride phase, so that every shift is an offset and the inner loops run over whole maps, not rows.
+- 3x3 with stride 1 on many channels and large maps: Winograd's form (conv_winograd.py).
 - the rest: patches of a band of rows side by side (im2col), a few MiB at a time, times the weight matrix.
 
 Bias, alpha and activation are applied to a block while it is in the cache.
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from emu.graph.ir import Array
+from emu.graph.ops import conv_winograd as winograd
 from emu.graph.ops.activation import Epilogue
 from emu.graph.ops.window import Pads, Pair, pad_map
 
@@ -34,10 +36,12 @@ def convolve(
     pads: Pads,
     groups: int,
     epilogue: Epilogue,
+    direct: bool = False,
 ) -> Array:
     """Cross-correlation; x [N, C, H, W], weight [Co, C/groups, Kh, Kw], bias [Co]; the result [N, Co, Oh, Ow].
 
-    A float16 x is computed with in float32; the result is then float16, rounded once.
+    A float16 x is computed with in float32; the result is then float16, rounded once. `direct` sums the products
+    themselves, which integers need to stay exact.
     """
     half = x.dtype == np.float16
     dtype = np.result_type(x, weight, np.float32) if half else np.result_type(x, weight)
@@ -59,6 +63,13 @@ def convolve(
         _depthwise(x, weight, bias, y, strides, dilations, pads, epilogue)
         return y
     full = pad_map(x, pads, dtype=dtype) if any(pads) else x
+    three = (kh, kw, *strides, *dilations) == (3, 3, 1, 1, 1, 1)
+    if three and groups == 1 and not direct and dtype == np.float32 and winograd.pays(inner, units, out_h, out_w):
+        transformed = winograd.transformed_weights(weight)
+        for image in range(n):
+            source = full[image].astype(dtype, copy=False)
+            winograd.convolve_3x3(source, transformed, bias, y[image], epilogue)
+        return y
     matrices = weight.reshape(groups, units // groups, inner * kh * kw)
     for image in range(n):
         for group in range(groups):

@@ -7,7 +7,7 @@ Products of integers are summed in floating point, which is exact while every pa
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -105,7 +105,8 @@ class QuantisedProduct(Op):
         span = self.scheme.highest - self.scheme.lowest
         widest = self._terms(weight) * span * float(np.max(np.abs(w), initial=0))
         dtype = np.float32 if widest < FLOAT32_EXACT else np.float64
-        total = self.product.fast(q.astype(dtype, copy=False), w.astype(dtype))
+        product = replace(self.product, direct=True) if isinstance(self.product, Conv) else self.product
+        total = product.fast(q.astype(dtype, copy=False), w.astype(dtype))
         assert isinstance(total, np.ndarray)
         return self._read_out(total, bias)
 
