@@ -427,6 +427,7 @@ class Core:
                 arguments={
                     "available": edge.channel.available,
                     "processed": edge.channel.processed,
+                    "transfers": self._transfers(edge),
                     "dma_address": edge.buffer.dma_address,
                 },
             )

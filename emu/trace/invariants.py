@@ -320,7 +320,8 @@ class CreditsConserved(Rule):
             now = arguments["available"], arguments["processed"]
             before = self._counters.get(channel, (0, 0))
             self._counters[channel] = now
-            if now[1] > now[0]:
+            # an on-chip NMS frame is many transfers, queued again one by one while it passes
+            if kind == "transfer" and now[1] > now[0] and arguments.get("transfers", 1) == 1:
                 yield f"{channel} processed {now[1]} descriptors, {now[0]} were available"
             if now[0] < before[0] or now[1] < before[1]:
                 yield f"{channel} went back from {before} to {now} (available, processed)"
@@ -351,24 +352,25 @@ class ReadWasWritten(Rule):
 
 
 class FramesInOrder(Rule):
-    """The frames of a channel pass in order, none twice and none left out, while its application stays enabled."""
+    """Within a context the frames of a channel pass in order, none twice and none left out, while its application
+    stays enabled."""
 
     name = "frames-in-order"
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
-        self._last: dict[str, int] = {}
+        self._last: dict[tuple[str, str], int] = {}
 
     def check(self, record: Record) -> Iterator[str]:
         # a batch switch drops what is under way, and the frames after it count on from what was delivered
         if _application_begins(record) or (record["kind"] == "control" and record.get("action") == _STATUS_CHANGE):
             self._last.clear()
         elif record["kind"] == "transfer":
-            channel, frame = record.get("unit", ""), record.get("frame", -1)
-            before = self._last.get(channel)
+            place, frame = (record.get("context", ""), record.get("unit", "")), record.get("frame", -1)
+            before = self._last.get(place)
             if before is not None and frame != before + 1:
-                yield f"frame {frame} passes {channel} after frame {before}"
-            self._last[channel] = frame
+                yield f"frame {frame} passes {place[1]} after frame {before}"
+            self._last[place] = frame
 
 
 class NoStall(Rule):
