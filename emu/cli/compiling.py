@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.cli.options import HefOptions, Model
+from emu.cli.options import HefOptions, Model, located
 from emu.errors import UsageError
 from emu.hef import Hef, open_hef
 from emu.recognise import Kind
@@ -33,5 +33,7 @@ def compile_options(common: HefOptions) -> CompileOptions:
 
 def compile_model(model: Model, common: HefOptions) -> tuple[Hef, Program]:
     """Open and compile; raises as `open_hef` and `compile_hef` do."""
-    hef = open_hef_model(model, common)
-    return hef, compile_hef(hef, compile_options(common))
+    options = compile_options(common)
+    with located(model):
+        hef = open_hef_model(model, common)
+        return hef, compile_hef(hef, options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
-from emu.cli.options import MAX_BATCH_SIZE, HefOptions, hef_options_with_batches, open_model
+from emu.cli.options import MAX_BATCH_SIZE, HefOptions, hef_options_with_batches, located, open_model
 from emu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,14 +52,16 @@ def command(
     from emu.cli.compiling import compile_options, open_hef_model
     from emu.estimate import estimate
 
-    result = estimate(
-        open_hef_model(open_model(hef), common),
-        compile_options(common),
-        batches,
-        clock_mhz=common.clock_mhz,
-        link=common.link,
-        compute_time_ns=compute_time,
-    )
+    model, options = open_model(hef), compile_options(common)
+    with located(model):
+        result = estimate(
+            open_hef_model(model, common),
+            options,
+            batches,
+            clock_mhz=common.clock_mhz,
+            link=common.link,
+            compute_time_ns=compute_time,
+        )
     click.echo(orjson.dumps(result.document()) if as_json else "\n".join(_text(result)))
 
 

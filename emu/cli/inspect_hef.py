@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from emu.cli.options import MAX_BATCH_SIZE, HefOptions, Model
+from emu.cli.options import MAX_BATCH_SIZE, HefOptions, Model, located
 from emu.errors import HailoStatus
 from emu.hef import Hef, open_hef
 from emu.hef.report import hef_report
@@ -19,8 +19,9 @@ from emu.sequencer.profiles import DEVICES
 
 def inspect(opened: Model, common: HefOptions, as_json: bool) -> None:
     """Print the report; warnings for damage that the runtime overlooks go to stderr too. Raises as `open_hef` does."""
-    hef = open_hef(opened.source, runtime=common.runtime, from_memory=common.from_memory)
-    report = hef_report(hef)
+    with located(opened):
+        hef = open_hef(opened.source, runtime=common.runtime, from_memory=common.from_memory)
+        report = hef_report(hef)
     report["model"]["file"] = opened.name
     devices = tuple(DEVICES) if common.device is None else (common.device,)
     accepted = list(acceptances(hef, devices))

@@ -47,7 +47,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="emu")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def cli(debug: bool) -> None:
@@ -89,7 +89,9 @@ def _abandon_stdout() -> None:
 
 def _run(args: list[str], as_json: bool, debug: bool) -> int:
     try:
-        result: Any = cli.main(args, prog_name="emu", standalone_mode=False)
+        # not cli.main(): it would end the process with 1 where the reader of our output has gone
+        with cli.make_context("emu", args) as context:
+            result: Any = cli.invoke(context)
         sys.stdout.flush()
     except EmuError as error:
         return report(error, as_json, debug)
@@ -100,7 +102,7 @@ def _run(args: list[str], as_json: bool, debug: bool) -> int:
     except click.Abort:
         return 130
     except BrokenPipeError:
-        # the reader of our output has gone (head, less): not an error of ours
+        # head or less have seen enough: not an error of ours
         _abandon_stdout()
         return 0
     except KeyboardInterrupt:

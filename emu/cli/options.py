@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from emu.errors import UsageError
+from emu.errors import EmuError, UsageError
 from emu.recognise import Kind, read_head, recognise
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -19,6 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 DEVICES = ("hailo8", "hailo8l", "hailo15h", "hailo15m", "hailo15l", "hailo10h", "hailo12l")
 RUNTIMES = ("4.23", "5.2")
 MAX_BATCH_SIZE = 63  # HAILO_MAX_BATCH_SIZE, vdma.md 3.1
+MAX_FRAMES = (1 << 63) - 1  # a frame number is eight bytes of what synthetic data are derived from
 _LINK = re.compile(r"integrated|gen[1-5]x(1|2|4|8|16)")
 
 
@@ -85,7 +87,7 @@ def _batch(text: str | int, what: str) -> int:
     except ValueError:
         raise UsageError(f"{what} takes a number, not {text!r}") from None
     if not 1 <= number <= MAX_BATCH_SIZE:
-        raise UsageError(f"{what} {number} is out of range (1 to {MAX_BATCH_SIZE})")
+        raise UsageError(f"{what}: {number} is out of range (1 to {MAX_BATCH_SIZE})")
     return number
 
 
@@ -102,7 +104,9 @@ _COMMON = (
     click.option("--network-group", metavar="NAME", help="Use only this network group."),
     _BATCH,
     click.option("--net-batch", multiple=True, metavar="NET=N", help="Batch size of one network."),
-    click.option("--frames", type=click.IntRange(min=1), metavar="N", help="Frames to run (default: one batch)."),
+    click.option(
+        "--frames", type=click.IntRange(1, MAX_FRAMES), metavar="N", help="Frames to run (default: one batch)."
+    ),
     click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of made-up data."),
     click.option("--clock-mhz", type=click.IntRange(min=1), metavar="MHZ", help="Clock of the NN core."),
     click.option("--link", metavar="LINK", help="Host link: genXxY or integrated."),
@@ -140,7 +144,7 @@ def _add_options(function: F, options: Sequence[Callable[[Any], Any]]) -> F:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         given = {name: kwargs.pop(name) for name in _NAMES}
         given["net_batch"] = {
-            net: _batch(text, f"--net-batch {net}=") for net, text in _pairs("--net-batch", given["net_batch"]).items()
+            net: _batch(text, f"--net-batch {net}") for net, text in _pairs("--net-batch", given["net_batch"]).items()
         }
         given["host"] = _pairs("--host", given["host"])
         if given["batch"] is not None:
@@ -166,6 +170,16 @@ def open_model(argument: str) -> Model:
         return Model("-", recognise(data), data)
     path = Path(argument)
     return Model(argument, recognise(read_head(path)), path)
+
+
+@contextmanager
+def located(model: Model) -> Iterator[None]:
+    """Add the file to errors that do not name one."""
+    try:
+        yield
+    except EmuError as error:
+        error.where = {"file": model.name} | error.where
+        raise
 
 
 def output_path(argument: str) -> Path:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from emu.cli.options import RUNTIMES, open_model
+from emu.cli.options import RUNTIMES, Model, located, open_model
 from emu.errors import HailoError, HailoStatus
 from emu.hef import open_hef
 from emu.hef.text import parse_hef_text
+from emu.recognise import Kind
 
 _FLAGS = ("--parse-streams", "--parse-vstreams")
 
@@ -29,15 +30,18 @@ class _ParseHefCommand(click.Command):
 def command(model: str, parse_streams: bool, parse_vstreams: bool, runtime: str | None) -> None:
     """Print what parse-hef of the real HailoRT prints; of a directory, for every .hef file in it."""
 
-    def text(source: Path | bytes) -> str:
-        hef = open_hef(source, runtime=runtime)
-        return parse_hef_text(hef, streams=parse_streams, vstreams=parse_vstreams)
+    def text(opened: Model) -> str:
+        with located(opened):
+            hef = open_hef(opened.source, runtime=runtime)
+            return parse_hef_text(hef, streams=parse_streams, vstreams=parse_vstreams)
 
     directory = Path(model)
     if model == "-" or not directory.is_dir():
-        out = text(open_model(model).source)
+        out = text(open_model(model))
     else:
-        out = "".join(f"{'*' * 80}\nParsing {path}:\n{text(path)}" for path in _hef_files(directory))
+        out = "".join(
+            f"{'*' * 80}\nParsing {path}:\n{text(Model(str(path), Kind.HEF, path))}" for path in _hef_files(directory)
+        )
     click.echo(out.encode(), nl=False)
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
 from emu.arrays import save_to_archive, save_to_directory
-from emu.cli.options import Model, output_path
+from emu.cli.options import Model, located, output_path
 from emu.cli.run import RunOptions
-from emu.errors import GraphError
 from emu.graph.executor import run_plan
 from emu.graph.feed import made_up, read_arguments
 from emu.graph.ir import Array
@@ -52,16 +50,6 @@ def run(options: RunOptions) -> None:
         click.echo(f"emu: note: {note}", err=True)
     for line in _text(document, options.until):
         click.echo(line)
-
-
-@contextmanager
-def located(model: Model) -> Iterator[None]:
-    """Add the file to errors that do not name one."""
-    try:
-        yield
-    except GraphError as error:
-        error.where.setdefault("file", model.name)
-        raise
 
 
 def _needed(plan: Plan) -> set[int]:

@@ -79,7 +79,7 @@ class HostSettings:
         text = self.switches.get(switch)
         if text is None:
             return default
-        if not text.isdigit() or len(text) > 10:
+        if not _is_number(text):
             raise UsageError(f"{switch} is {text!r}, expected a number")
         return int(text)
 
@@ -88,10 +88,16 @@ class HostSettings:
         return self.switches.get(switch) == "1"
 
 
+def _is_number(text: str) -> bool:
+    """Whether the text is a number of up to 32 bits or a little more; no `int` of a forged length."""
+    return text.isdecimal() and len(text) <= 10
+
+
 def _parse_consts(value: str) -> HwConsts:
-    parts = value.split(",")
-    if len(parts) != len(HwConsts._fields) or not all(part.strip().isdigit() for part in parts):
-        raise UsageError(f"hw_consts is {value!r}, expected {len(HwConsts._fields)} numbers: {HwConsts._fields}")
+    parts = [part.strip() for part in value.split(",")]
+    names = HwConsts._fields
+    if len(parts) != len(names) or not all(map(_is_number, parts)):
+        raise UsageError(f"hw_consts is {value!r}, expected {len(names)} numbers: {', '.join(names)}")
     consts = HwConsts(*map(int, parts))
     limits = (0xFFFFFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 1, 0xFFFFFFFF)
     for name, number, limit in zip(HwConsts._fields, consts, limits, strict=True):
@@ -101,7 +107,7 @@ def _parse_consts(value: str) -> HwConsts:
 
 
 def _parse_page(value: str) -> int:
-    page = int(value) if value.isdigit() else 0
+    page = int(value) if _is_number(value) else 0
     if not 64 <= page <= 4096 or page & (page - 1):
         raise UsageError(f"desc_max_page is {value!r}, expected a power of two from 64 to 4096")
     return page

@@ -1,0 +1,131 @@
+"""What every command does alike: one line an error with the file in it, exit codes, --json, --debug, full outputs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from emu.cli.main import main
+from tests.conftest import DATA, ROOT
+
+EXAMPLE = ROOT / "examples/two_context.hef"
+MODEL_COMMANDS = (["run"], ["actions"], ["estimate"], ["inspect"], ["parse-hef"])
+
+
+def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    out, err = capfd.readouterr()
+    return int(stop.value.code or 0), out, err
+
+
+@pytest.mark.parametrize("command", MODEL_COMMANDS, ids=lambda command: command[0])
+def test_an_unreadable_model_is_one_line(capfd: pytest.CaptureFixture[str], tmp_path: Path, command: list[str]) -> None:
+    model = str(tmp_path / "nothing.hef")
+    code, out, err = run(capfd, *command, model)
+    assert (code, out) == (3, "")
+    assert (
+        err
+        == f"emu: error: HAILO_OPEN_FILE_FAILURE(13): cannot open {model}: no such file or directory (file {model})\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["run", "actions", "estimate"])
+@pytest.mark.parametrize(
+    ("options", "exit_code", "status"),
+    [
+        (["--device", "hailo8l"], 4, 93),
+        (["--runtime", "5.2"], 4, 93),
+        (["--network-group", "none of these"], 2, 2),
+    ],
+)
+def test_a_refusal_behind_the_container_names_the_file_too(
+    capfd: pytest.CaptureFixture[str], command: str, options: list[str], exit_code: int, status: int
+) -> None:
+    code, out, err = run(capfd, command, str(EXAMPLE), "--json", *options)
+    error = json.loads(out)["error"]
+    assert (code, error["status"], error["where"]["file"]) == (exit_code, status, str(EXAMPLE))
+    assert err.startswith(f"emu: error: {error['name']}({status}): ") and err.count("\n") == 1
+    assert f"(file {EXAMPLE}" in err
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_debug_adds_the_traceback_and_changes_nothing_else(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, options: list[str]
+) -> None:
+    arguments = ["inspect", str(tmp_path / "nothing.hef"), *options]
+    code, out, err = run(capfd, *arguments)
+    debug_code, debug_out, debug_err = run(capfd, *arguments, "--debug")
+    assert (debug_code, debug_out) == (code, out)
+    assert debug_err.startswith("Traceback ") and debug_err.endswith("\n" + err)
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--frames=0",
+        "--frames=99999999999999999999",
+        "--batch=64",
+        "--batch=0",
+        "--net-batch=a=64",
+        "--net-batch=a",
+        "--cluster-layout=-1",
+        "--seed=-1",
+        "--clock-mhz=0",
+        "--link=gen3",
+        "--host=hw_consts=1,2",
+        "--host=hw_consts=²,1,1,1,1,1,1",
+        "--host=hw_consts=1,1,1,1,1,1," + "9" * 5000,
+        "--host=desc_max_page=²",
+        "--host=desc_max_page=" + "9" * 5000,
+        "--host=HAILO_ALIGNED_CCWS_MAPPED_BUFFER_SIZE=²",
+        "--host=cma=perhaps",
+        "--host=NOT_A_SWITCH=1",
+        "--device=hailo9",
+        "--runtime=4.22",
+    ],
+    ids=lambda option: option[:48],
+)
+def test_a_value_out_of_range_is_wrong_use(capfd: pytest.CaptureFixture[str], option: str) -> None:
+    code, out, err = run(capfd, "run", str(DATA / "sequencer/synth/hef/shared_h1x_mc.hef"), "--json", option)
+    assert (code, json.loads(out)["error"]["status"]) == (2, 2)
+    assert err.startswith("emu: error: HAILO_INVALID_ARGUMENT(2): ") and err.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.parametrize("command", [*MODEL_COMMANDS, ["run", "--json"], ["actions", "--json"], ["run", "--trace"]])
+def test_an_output_that_takes_no_more_is_one_line(command: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "emu", *command, str(EXAMPLE)], stdout=full, stderr=subprocess.PIPE, cwd=ROOT
+        )
+    assert done.returncode == 2
+    assert (
+        done.stderr.decode()
+        == "emu: error: HAILO_INVALID_ARGUMENT(2): cannot write the output: no space left on device\n"
+    )
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "emu", "actions", str(EXAMPLE)], stdout=writing, stderr=subprocess.PIPE, cwd=ROOT
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(("arguments", "what"), [([], "Missing command."), (["fly"], "No such command 'fly'.")])
+def test_no_command_is_wrong_use_in_one_line(
+    capfd: pytest.CaptureFixture[str], arguments: list[str], what: str
+) -> None:
+    assert run(capfd, *arguments) == (2, "", f"emu: error: HAILO_INVALID_ARGUMENT(2): {what}\n")
