@@ -55,7 +55,9 @@ def convolve_3x3(x: Array, weights: Array, bias: Array | None, y: Array, epilogu
         count = min(rows, down - top)
         tiles = _tiles(x[:, 2 * top : 2 * (top + count) + 2], count, across)
         products = np.matmul(weights, tiles.reshape(16, channels, count * across))
+        del tiles  # as large as what follows
         upper, lower = _results(products.reshape(4, 4, units, count, across))
+        del products
         for row, block in enumerate((upper, lower)):
             if bias is not None:
                 block += bias.reshape(1, -1, 1, 1).astype(block.dtype, copy=False)
