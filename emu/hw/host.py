@@ -147,14 +147,9 @@ class Host:
         """Frames that will flow without the host being late: none if outputs are to be kept."""
         if self._keep:
             return 0
-        return self._goal - max(
-            (
-                self.inputs[packed].done
-                for packed in (self.inputs if inputs is None else inputs)
-                if packed in self.inputs
-            ),
-            default=self._goal,
-        )
+        # what is queued already will be played; only frames not yet queued can be skipped
+        wanted = self.inputs if inputs is None else inputs
+        return self._goal - max((self.inputs[p].queued for p in wanted if p in self.inputs), default=self._goal)
 
     def counters(self) -> Iterable[tuple[object, str]]:
         for state in (*self.inputs.values(), *self.outputs.values()):

@@ -144,3 +144,20 @@ def test_real_files_deliver_the_captured_sizes(path: Path) -> None:
 def test_silicon_contexts_run_from_their_bytes(name: str) -> None:
     result = run_capture(SHARED / "silicon" / f"{name}.json", 2)
     assert all(stream.frames == 2 for stream in result.groups[0].streams)
+
+
+BATCHED = [path for path in FILES if ".batch8" in path.name]
+
+
+def test_a_partial_last_batch_completes_wherever_whole_ones_do() -> None:
+    """Every capture of batch 8 with 11 frames: the last three after a batch switch."""
+    completed = 0
+    for path in BATCHED:
+        try:
+            run_capture(path)
+        except FirmwareError:
+            continue
+        for group in run_capture(path, 11).groups:
+            assert {stream.frames for stream in group.streams} == {11}, path.name
+        completed += 1
+    assert completed > 150

@@ -16,6 +16,7 @@ pytestmark = needs_shared
 CASES = [
     ("oracle/4.23/mnist_cnn.v0.hailo8.json", 300),
     ("oracle/4.23/mnist_cnn.v0.hailo8.batch8.json", 403),
+    ("synth/capture/4.23/bat_a.batch63.json", 631),
     ("oracle/4.23/fast_depth_ddr.v1.hailo8.json", 100),
     ("oracle/4.23/yolov8n_320_nms.v2.hailo8.json", 100),
     ("oracle/5.2/face_landmarks_lite_2ctx.v3.hailo1xh.on-hailo15h.json", 60),

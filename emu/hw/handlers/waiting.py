@@ -151,11 +151,18 @@ def frames_chain(fw: Firmware, network: int | None) -> list[str]:
     return lines
 
 
-def _transferred(fw: Firmware, edge: Edge, what: str) -> Wait:
+def _transferred(fw: Firmware, waited: Edge, what: str) -> Wait:
+    key = (waited.direction, waited.stream)
+
+    def present() -> Edge:
+        # a batch switch activates the edge layer anew under the wait
+        return fw.device.core.edges.get(key, waited)
+
     def ready() -> int | None:
-        return fw.clock.time if edge.done >= fw.batch else None
+        return fw.clock.time if present().done >= fw.batch else None
 
     def chain() -> list[str]:
+        edge = present()
         own = f"{edge.describe()}: {edge.done} of {fw.batch} frames ({edge.channel.counters()})"
         return [own, *frames_chain(fw, edge.network)]
 

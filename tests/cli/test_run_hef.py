@@ -1,0 +1,189 @@
+"""`emu run` for HEFs and captures: the text, the JSON document, the traces, the errors (cli.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT, SHARED, needs_shared
+
+pytestmark = needs_shared
+
+MNIST = SHARED / "hef" / "mnist_cnn.v0.hailo8.hef"
+TWO = SHARED / "hef" / "face_landmarks_lite_2ctx.v3.hailo1xh.hef"
+BEHAVIOUR = SHARED / "hef" / "behaviour_cnn.v2.hailo8.hef"
+
+
+def emu(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "emu", *map(str, arguments)],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def document(*arguments: object) -> dict[str, Any]:
+    done = emu("run", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_document_has_every_key_of_the_contract() -> None:
+    found = document(MNIST, "--frames", 20)
+    assert found.keys() >= {"model", "runtime", "device", "batch", "frames", "network_groups", "events"}
+    assert (found["runtime"], found["device"], found["batch"], found["frames"]) == ("4.23", "hailo8", 1, 20)
+    (group,) = found["network_groups"]
+    assert group["latency_ns"] <= group["simulated_ns"]
+    assert [c["context_type"] for c in group["contexts"]] == ["activation", "batch_switching", "preliminary", "dynamic"]
+    assert [c["runs"] for c in group["contexts"]] == [1, 0, 1, 1]
+    assert group["contexts"][2]["actions"]["ENABLE_LCU_DEFAULT"] == 10
+    assert "REPEATED_ACTION" not in group["contexts"][2]["actions"]
+    assert [(s["direction"], s["frames"], s["bytes"]) for s in group["streams"]] == [
+        ("h2d", 20, 20 * 1024),
+        ("d2h", 20, 20 * 256),
+    ]
+    assert group["streams"][1]["data"] == "synthetic"
+    assert group["memory"]["ccw_bytes"] == 64 + 64 + 9096 + 30408  # the captured sizes of the four fetches
+    assert {r["name"] for r in group["memory"]["regions"]} > {"cluster 4 memory"}
+    assert "wall_s" not in found and "real_time_factor" not in found
+    assert document(MNIST, "--timing").keys() >= {"wall_s", "real_time_factor"}
+
+
+def test_fps_and_latency_follow_their_definitions() -> None:
+    (group,) = document(MNIST, "--frames", 200)["network_groups"]
+    (one,) = document(MNIST)["network_groups"]
+    assert group["latency_ns"] == one["latency_ns"]
+    assert group["fps"] == pytest.approx(one["fps"], rel=0.02)  # 1 / the model's interval where there is one batch
+    (two,) = document(TWO, "--frames", 40, "--batch", 8)["network_groups"]
+    assert [c["runs"] for c in two["contexts"]] == [1, 0, 1, 5, 5]
+
+
+@pytest.mark.parametrize("path", sorted((SHARED / "hef").glob("*.hef")), ids=lambda path: path.stem)
+def test_every_real_file_runs_and_its_configuration_is_understood(path: Path) -> None:
+    found = document(path, "--frames", 3)
+    for group in found["network_groups"]:
+        assert all(stream["frames"] == 3 for stream in group["streams"])
+        assert group["memory"]["opaque_bytes"] == 0 < group["memory"]["register_writes"]
+
+
+def test_runs_print_the_same_bytes_whatever_the_hash_seed() -> None:
+    first = emu("run", TWO, "--frames", 3, "--trace", PYTHONHASHSEED="1")
+    second = emu("run", TWO, "--frames", 3, "--trace", PYTHONHASHSEED="2")
+    assert first.returncode == 0
+    assert first.stdout == second.stdout
+
+
+def test_the_readable_trace_says_what_happened() -> None:
+    lines = emu("run", MNIST, "--trace").stdout.splitlines()
+    text = "\n".join(lines)
+    assert "synthetic" in lines[0]
+    times = [float(line.split()[0]) for line in lines if line[:14].strip().replace(".", "").isdigit()]
+    assert len(times) > 60 and times == sorted(times)
+    assert "preliminary #30" in text and "ENABLE_LCU_DEFAULT" in text and "cluster 4 LCU 0 on" in text
+    assert "MODULE_CONFIG_DONE_INTERRUPT" in text and "config bus idle" in text
+    assert "MNIST_CNN/maxpool3" in text
+    assert "dynamic_0 #5" in text and "waits for application change" in text
+
+
+def test_a_jsonl_trace_holds_one_record_an_event(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    assert emu("run", TWO, f"--trace={path}").returncode == 0
+    records = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert records[0]["schema"] == "emu-trace" and records[0]["version"] == 1
+    times = [record["ns"] for record in records[1:]]
+    assert times == sorted(times)
+    executed = sum(record["kind"] == "action" for record in records[1:])
+    # all lists once but batch switching; context 0 ran as the preliminary list
+    (group,) = document(TWO)["network_groups"]
+    expected = sum(
+        c["runs"] and sum(c["actions"].values())
+        for c in group["contexts"]
+        if c["index"] != 0 or c["context_type"] != "dynamic"
+    )
+    assert executed >= expected
+    assert {"application", "context", "action_index", "action", "arguments"} <= records[60].keys()
+    text = tmp_path / "t.txt"
+    assert emu("run", MNIST, f"--trace={text}", "--trace-format", "text").returncode == 0
+    assert "ENABLE_LCU_DEFAULT" in text.read_text()
+
+
+def test_json_with_a_bare_trace_is_wrong_use() -> None:
+    assert emu("run", MNIST, "--trace", "--json").returncode == 2
+
+
+def test_a_stall_exits_with_5_and_one_line() -> None:
+    capture = SHARED / "synth" / "capture" / "4.23" / "trg_mix.json"
+    done = emu("run", "--actions", capture)
+    assert done.returncode == 5
+    assert done.stdout == "" and len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("emu: error: CONTEXT_SWITCH_STATUS_TIMEOUT_WHILE_WAITING_FOR_INTERRUPT(0x40130020): ")
+    for part in ("dynamic_1 action", "LCU_INTERRUPT", "cluster 2 LCU 5", "not enabled"):
+        assert part in done.stderr
+    error = json.loads(emu("run", "--actions", capture, "--json").stdout)["error"]
+    assert error["status"] == 0x40130020
+    assert error["where"]["context"] == "dynamic_1" and error["where"]["action"] == "LCU_INTERRUPT"
+    assert error["where"]["chain"]
+
+
+def test_a_firmware_status_exits_with_5() -> None:
+    capture = SHARED / "synth" / "capture" / "4.23" / "part_leg_a.on-hailo8l-204.json"
+    done = emu("run", "--actions", capture)
+    assert done.returncode == 5
+    assert "CONTEXT_SWITCH_STATUS_INVALID_CLUSTER_INDEX(0x4013001C)" in done.stderr
+
+
+def test_a_capture_says_that_its_configuration_is_opaque() -> None:
+    done = emu("run", "--actions", SHARED / "oracle" / "4.23" / "mnist_cnn.v0.hailo8.json")
+    assert done.returncode == 0 and "opaque" in done.stdout
+    silicon = emu("run", "--actions", SHARED / "silicon" / "yolov6n.json", "--frames", 2)
+    assert silicon.returncode == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"hailort": "9"}', b"\xff\xfe", b'{"contexts": 3}'])
+def test_a_file_that_is_no_capture(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(content)
+    done = emu("run", "--actions", path)
+    assert done.returncode == 3 and len(done.stderr.splitlines()) == 1
+
+
+def test_several_models_take_turns() -> None:
+    found = document(MNIST, BEHAVIOUR, "--schedule", "round-robin", "--frames", 2)
+    assert [one["file"] for one in found["model"]] == [str(MNIST), str(BEHAVIOUR)]
+    assert [group["model_index"] for group in found["network_groups"]] == [0, 1]
+    assert len(found["switches"]) == 3
+    assert all(switch["simulated_ns"] > 0 for switch in found["switches"])
+    wrong = emu("run", MNIST, TWO)
+    assert wrong.returncode == 2
+
+
+def test_outputs_memory_and_coverage(tmp_path: Path) -> None:
+    np = pytest.importorskip("numpy")
+    done = emu(
+        "run", MNIST, "--frames", 3, "--outputs", tmp_path / "o.npz", "--output-dir", tmp_path,
+        "--dump-memory", tmp_path / "m.json", "--coverage",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "synthetic" in done.stdout and "coverage: " in done.stdout
+    archive = np.load(tmp_path / "o.npz")
+    assert archive["MNIST_CNN/maxpool3"].shape[0] == 3
+    dump = json.loads((tmp_path / "m.json").read_bytes())
+    assert {"regions", "content", "read_before_write"} <= dump.keys()
+    assert any(one["region"] == "cluster 4 memory" for one in dump["content"])
+
+
+def test_an_injected_fault_is_named() -> None:
+    done = emu("run", MNIST, "--inject", "stall-channel:16")
+    assert done.returncode == 5 and "stalled" in done.stderr and "injected" in done.stderr
+    assert emu("run", MNIST, "--inject", "nonsense").returncode == 2
