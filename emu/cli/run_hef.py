@@ -15,15 +15,13 @@ from emu.cli.run import RunOptions
 from emu.cli.run_report import SYNTHETIC, Outcome, document, print_json, text, write_dump
 from emu.cli.tracing import check_trace, trace_sinks, wants_action_lists, writable, write_action_lists
 from emu.errors import UsageError
-from emu.hw.application import clusters_named
 from emu.hw.capture import load_capture
 from emu.hw.combine import combine
 from emu.hw.faults import Fault
-from emu.hw.memory import MAX_CLUSTERS
+from emu.hw.layout import usable_clusters
 from emu.hw.profiles import Profile, load
 from emu.hw.session import RunRequest, run_program
 from emu.hw.workload import given_timings, group_timings
-from emu.sequencer.profiles import device_profile
 from emu.sequencer.program import Direction, Program
 from emu.trace.events import Header, Tracer
 
@@ -104,26 +102,15 @@ def _request(program: Program, options: RunOptions) -> RunRequest:
 
 
 def _layout(program: Program, profile: Profile, given: int | None) -> int:
-    """The clusters of the device: the layout given, else its own.
-
-    How many clusters a 10H/15H has is inferred (ccw.md), so lists that name more get them, with a warning.
-    """
-    if given is not None:
-        return given
-    default = device_profile(program.device).default_layout
-    if default is not None:
-        return default
-    own = (1 << profile.clusters) - 1
-    lists = [context.action_list for group in program.network_groups for context in group.contexts]
-    lists += [record.context.action_list for group in program.network_groups for record in group.ddr_action_list]
-    more = clusters_named(lists, program.runtime) & ((1 << MAX_CLUSTERS) - 1) & ~own
+    """The clusters of the device, with a warning where the lists name more than it is taken to have."""
+    layout, more = usable_clusters(program, profile, given)
     if more:
-        names = ", ".join(str(cluster) for cluster in range(MAX_CLUSTERS) if more >> cluster & 1)
+        names = ", ".join(map(str, more))
         sys.stderr.write(
             f"emu: warning: the lists name clusters {names}, {program.device} is taken to have "
             f"{profile.clusters}: run with them\n"
         )
-    return own | more
+    return layout
 
 
 def _bridges(compiled: Sequence[tuple[Hef, Program]], options: RunOptions, request: RunRequest) -> list[FrameBridge]:
