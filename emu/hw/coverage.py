@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from emu.errors import HailoError, HailoStatus
 from emu.hw.status import FirmwareStatus
 from emu.sequencer.actions import ActionType
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 # REPEATED_ACTION is a frame around others and never executed itself
 ACTIONS = tuple(kind for kind in ActionType if kind is not ActionType.REPEATED_ACTION)
+_PARTS = ("actions", "statuses", "units")
 STATUSES = tuple(status for status in FirmwareStatus if status is not FirmwareStatus.SUCCESS)
 
 
@@ -44,6 +47,30 @@ class Coverage:
         self.statuses.update(other.statuses)
         self.units.update(other.units)
 
+    @classmethod
+    def read(cls, path: Path) -> Coverage:
+        """The counts of a file that `document` was written to; HAILO_INVALID_ARGUMENT for anything else."""
+        import orjson
+
+        try:
+            found = orjson.loads(path.read_bytes())
+            parts = [{str(name): int(count) for name, count in found[part].items()} for part in _PARTS]
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise HailoError(
+                HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open {path}: {reason}", file=str(path)
+            ) from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise HailoError(
+                HailoStatus.HAILO_INVALID_ARGUMENT, f"{path} is no coverage report of emu", file=str(path)
+            ) from None
+        return cls(*(Counter({name: count for name, count in part.items() if count}) for part in parts))
+
+    @property
+    def percent(self) -> float:
+        """Share of the action types that were executed."""
+        return 100 * (len(ACTIONS) - len(self.missing_actions)) / len(ACTIONS)
+
     @property
     def missing_actions(self) -> list[str]:
         return [kind.name for kind in ACTIONS if not self.actions[kind.name]]
@@ -58,7 +85,9 @@ class Coverage:
             "actions": {kind.name: self.actions[kind.name] for kind in ACTIONS},
             "statuses": dict(sorted(self.statuses.items())),
             "units": dict(sorted(self.units.items())),
+            "percent": self.percent,
             "missing_actions": self.missing_actions,
+            "missing_statuses": self.missing_statuses,
         }
 
     def text(self) -> Iterator[str]:
@@ -67,3 +96,13 @@ class Coverage:
         yield f"coverage: {touched} of {len(ACTIONS)} action types, {len(self.statuses)} of {len(STATUSES)} statuses\n"
         yield f"  units: {', '.join(f'{count} {name}' for name, count in sorted(self.units.items()))}\n"
         yield f"  not executed: {', '.join(self.missing_actions) or 'none'}\n"
+
+
+def merge_into(path: Path, coverage: Coverage) -> Coverage:
+    """Add `coverage` to what a file holds (none yet: it is made); returns the sum. A foreign file is left as it is."""
+    import orjson
+
+    total = Coverage.read(path) if path.exists() else Coverage()
+    total.merge(coverage)
+    path.write_bytes(orjson.dumps(total.document(), option=orjson.OPT_INDENT_2) + b"\n")
+    return total

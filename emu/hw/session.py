@@ -101,7 +101,8 @@ class Switch:
 @dataclass(slots=True)
 class RunRequest:
     """What to run. `frames` per group; `inputs` gives the wire bytes of a stream's frame by (group, stream, frame),
-    None: seeded random. `timings` per group; None: the core counts as infinitely fast."""
+    None: seeded random. `timings` per group; None: the core counts as infinitely fast. `measure_actions`: keep the time
+    stamps of the actions (GroupResult.action_lists). `on_device` sees the device before anything is sent to it."""
 
     frames: int
     seed: int = 0
@@ -114,6 +115,7 @@ class RunRequest:
     round_robin: bool = False
     faults: Sequence[Fault] = ()
     measure_actions: bool = False
+    on_device: Callable[[Device], None] | None = None
 
 
 @dataclass(slots=True)
@@ -238,6 +240,8 @@ class Session:
 
     def __init__(self, device: Device, program: Program, request: RunRequest) -> None:
         self.device = device
+        if request.on_device is not None:
+            request.on_device(device)
         self.program = program
         self.request = request
         self.timings: list[GroupTiming] = []

@@ -1,0 +1,267 @@
+"""One run of a HEF or a capture for a test: its trace, its outcome and what can be asserted of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from emu.errors import EmuError
+from emu.hef import open_hef
+from emu.hw import profiles
+from emu.hw.capture import load_capture
+from emu.hw.coverage import Coverage
+from emu.hw.device import Device
+from emu.hw.faults import Fault
+from emu.hw.layout import usable_clusters
+from emu.hw.session import GroupResult, RunRequest, RunResult, StreamResult, run_program
+from emu.hw.timing import GroupTiming
+from emu.hw.workload import group_timings
+from emu.regression.golden import check_golden
+from emu.sequencer.compile import CompileOptions, compile_hef
+from emu.sequencer.program import Program
+from emu.trace.events import Header, Tracer
+from emu.trace.reader import TraceReader
+from emu.trace.sinks.jsonl import JsonlSink
+
+OK = "OK"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What a test may choose; None: as `emu run` chooses."""
+
+    runtime: str | None = None
+    device: str | None = None
+    batch: int = 1
+    frames: int | None = None
+    seed: int = 0
+    cluster_layout: int | None = None
+    network_group: str | None = None
+    clock_mhz: int | None = None
+    link: str | None = None
+    inject: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Run:
+    """A finished run. `error` is what stopped it (None: it ran to its end), `trace` the file of its trace.
+
+    The assertions raise AssertionError with what differs; damaged golden files and wrong names raise EmuError.
+    """
+
+    model: Path
+    settings: RunSettings
+    trace: Path
+    error: EmuError | None = None
+    result: RunResult | None = field(default=None, repr=False)
+    device: Device | None = field(default=None, repr=False)
+    update: bool = False
+    base: Path = field(default_factory=Path)
+
+    # -- assertions
+
+    def assert_golden(self, golden: str | Path, *, tolerance: float | None = None) -> Run:
+        """The trace equals the golden one in meaning (and in time, within `tolerance` percent).
+
+        With `--emu-update` the golden file is written instead; one of another model is never overwritten.
+        """
+        __tracebackhide__ = True
+        check_golden(self.base / golden, self.trace, update=self.update, tolerance=tolerance)
+        return self
+
+    def assert_actions(
+        self, expected: Sequence[str] | Mapping[str, int], *, context: str | None = None, run: int = 0
+    ) -> Run:
+        """The actions of one run of a context: all of them in order (a sequence), or how often some occur (a mapping).
+
+        `context` None: of the whole trace, for counts only.
+        """
+        __tracebackhide__ = True
+        if isinstance(expected, Mapping):
+            counts = Counter(action for where, action in self._actions(run) if context in (None, where))
+            wrong = {name: (count, counts[name]) for name, count in expected.items() if counts[name] != count}
+            lines = [f"{name}: expected {want}, executed {have}" for name, (want, have) in wrong.items()]
+            self._fail_if(lines, f"actions of {context or 'the run'}")
+            return self
+        found = [action for where, action in self._actions(run) if where == context]
+        lines = []
+        for index in range(max(len(expected), len(found))):
+            want = expected[index] if index < len(expected) else "nothing"
+            have = found[index] if index < len(found) else "nothing"
+            if want != have:
+                lines = [f"action {index}: expected {want}, executed {have}"]
+                break
+        self._fail_if(lines, f"actions of {context}")
+        return self
+
+    def assert_memory(self, expected: Mapping[int, int | bytes]) -> Run:
+        """Registers and memory of the chip at the end, by address: words as int, blocks as bytes."""
+        __tracebackhide__ = True
+        assert self.device is not None, f"{self.model}: the run never reached a device: {self.error}"
+        lines = []
+        memory = self.device.memory
+        for address, want in sorted(expected.items()):
+            word, block = memory.words.get(address), memory.blocks.get(address)
+            have: int | bytes | None = word
+            if isinstance(want, bytes):
+                have = bytes(block) if block is not None else None if word is None else word.to_bytes(4, "little")
+            if have != want:
+                lines.append(f"0x{address:08X}: expected {_value(want)}, found {_value(have)}")
+        self._fail_if(lines, "memory")
+        return self
+
+    def assert_stream(
+        self, name: str, *, frames: int | None = None, size: int | None = None, contents: Sequence[bytes] | None = None
+    ) -> Run:
+        """A boundary stream: frames and bytes that passed, and the (synthetic) contents of an output's frames."""
+        __tracebackhide__ = True
+        stream = self.stream(name)
+        lines = [
+            f"{what}: expected {want:,}, passed {have:,}"
+            for what, want, have in (("frames", frames, stream.frames), ("bytes", size, stream.size))
+            if want is not None and want != have
+        ]
+        if contents is not None:
+            for number, (want_bytes, have_bytes) in enumerate(zip(contents, stream.contents, strict=False)):
+                if want_bytes != have_bytes:
+                    lines.append(f"frame {number}: {_first_difference(want_bytes, have_bytes)}")
+            if len(contents) != len(stream.contents):
+                lines.append(f"expected {len(contents)} frames, {len(stream.contents)} came out")
+        self._fail_if(lines, f"stream {name}")
+        return self
+
+    def assert_status(self, expected: str | int = OK) -> Run:
+        """How the run ended: `OK`, or the name or number of the hailo_status or firmware status."""
+        __tracebackhide__ = True
+        have = (OK, 0) if self.error is None else (self.error.name, self.error.number)
+        if expected not in have:
+            why = "" if self.error is None else f": {self.error.line()}"
+            raise AssertionError(f"{self.model.name}: expected status {expected}, ended with {have[0]}({have[1]}){why}")
+        return self
+
+    def assert_fps(self, expected: float, *, within: float = 0.05, network_group: str | None = None) -> Run:
+        """The simulated FPS of a network group (default: the first), within a share of what is expected."""
+        __tracebackhide__ = True
+        group = self.group(network_group)
+        if abs(group.fps - expected) > within * abs(expected):
+            off = (group.fps / expected - 1) * 100 if expected else float("inf")
+            raise AssertionError(
+                f"{self.model.name}: {group.name} runs at {group.fps:.2f} FPS, expected {expected:.2f} within "
+                f"{within * 100:g} %: {off:+.2f} %"
+            )
+        return self
+
+    # -- what there is
+
+    def group(self, name: str | None = None) -> GroupResult:
+        """The result of a network group, by default of the first."""
+        groups = self._groups()
+        for group in groups:
+            if name in (None, group.name):
+                return group
+        raise AssertionError(f"{self.model.name} has no network group {name!r}: {', '.join(g.name for g in groups)}")
+
+    def stream(self, name: str) -> StreamResult:
+        """A boundary stream by its name."""
+        streams = [stream for group in self._groups() for stream in group.streams]
+        for stream in streams:
+            if stream.name == name:
+                return stream
+        raise AssertionError(f"{self.model.name} has no stream {name!r}: {', '.join(s.name for s in streams)}")
+
+    @property
+    def coverage(self) -> Coverage:
+        """What the run touched."""
+        return Coverage() if self.device is None else Coverage.of(self.device)
+
+    def _groups(self) -> list[GroupResult]:
+        if self.result is None:
+            raise AssertionError(f"{self.model.name} did not run to its end: {self.error}")
+        return self.result.groups
+
+    def _actions(self, run: int) -> list[tuple[str, str]]:
+        """(context, action) of the run number `run` of each context."""
+        runs: Counter[str] = Counter()
+        found = []
+        for record in TraceReader(self.trace):
+            if record["kind"] == "context_begin":
+                runs[record["context"]] += 1
+            elif record["kind"] == "action" and runs[record["context"]] == run + 1:
+                found.append((record["context"], record["action"]))
+        return found
+
+    def _fail_if(self, lines: Sequence[str], what: str) -> None:
+        __tracebackhide__ = True
+        if lines:
+            raise AssertionError("\n  ".join([f"{self.model.name}: {what} differ", *lines]))
+
+
+def execute(model: Path, settings: RunSettings, trace: Path) -> Run:
+    """Run a HEF (or a capture, a .json file) and keep its trace in `trace`. What stops it is in `Run.error`."""
+    run = Run(model, settings, trace)
+    with trace.open("wb") as stream:
+        try:
+            program, profile, timings, layout = _prepare(model, settings)
+            frames = settings.frames if settings.frames is not None else program.batch
+            header = Header(
+                model.name,
+                program.runtime,
+                program.device,
+                program.batch,
+                frames,
+                settings.seed,
+                profile.timestamp_hz / 1e6,
+            )
+            request = RunRequest(
+                frames=frames,
+                seed=settings.seed,
+                keep_outputs=True,
+                timings=timings,
+                layout=usable_clusters(program, profile, layout)[0],
+                tracer_for=_tracer(JsonlSink(stream, header)),
+                faults=tuple(Fault.parse(text) for text in settings.inject),
+                on_device=lambda device: setattr(run, "device", device),
+            )
+            run.result = run_program(program, profile, request)
+        except EmuError as error:
+            run.error = error
+    return run
+
+
+def _tracer(sink: JsonlSink) -> Callable[[Callable[[], int]], Tracer]:
+    return lambda clock: Tracer([sink], clock)
+
+
+def _prepare(
+    model: Path, settings: RunSettings
+) -> tuple[Program, profiles.Profile, Sequence[GroupTiming] | None, int | None]:
+    if model.suffix == ".json":
+        capture = load_capture(model)
+        profile = profiles.load(settings.device or capture.program.device, settings.clock_mhz, settings.link)
+        return capture.program, profile, None, settings.cluster_layout or capture.layout
+    hef = open_hef(model, runtime=settings.runtime)
+    options = CompileOptions(
+        device=settings.device,
+        cluster_layout=settings.cluster_layout,
+        batch=settings.batch,
+        network_group=settings.network_group,
+    )
+    program = compile_hef(hef, options)
+    profile = profiles.load(program.device, settings.clock_mhz, settings.link)
+    return program, profile, group_timings(hef, program, options, profile), settings.cluster_layout
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "nothing written"
+    return f"0x{value:08X}" if isinstance(value, int) else bytes(value).hex()
+
+
+def _first_difference(want: bytes, have: bytes) -> str:
+    for place, (one, other) in enumerate(zip(want, have, strict=False)):
+        if one != other:
+            return f"byte {place}: expected 0x{one:02X}, came out 0x{other:02X}"
+    return f"expected {len(want)} bytes, came out {len(have)}"
