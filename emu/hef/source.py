@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
 import stat
@@ -83,12 +84,19 @@ def open_source(origin: Origin) -> Source:
     if isinstance(origin, str | Path):
         return _open_path(os.fspath(origin))
     if isinstance(origin, bytes | bytearray | memoryview):
-        return _of_buffer(memoryview(origin).cast("B").toreadonly(), "<memory>")
+        return _of_buffer(_bytes_of(memoryview(origin)), "<memory>")
     if hasattr(origin, "read"):
         return _take_file(origin)
-    raise UsageError(
-        f"a HEF opens from a path (str, Path), bytes, a memoryview or a binary file, not from {type(origin).__name__}"
-    )
+    raise _wrong_type(type(origin).__name__)
+
+
+def _bytes_of(view: memoryview) -> memoryview:
+    # a view with gaps, as a slice with a step has them, cannot be cast
+    return (view if view.c_contiguous else memoryview(view.tobytes())).cast("B").toreadonly()
+
+
+def _wrong_type(what: str) -> UsageError:
+    return UsageError(f"a HEF opens from a path (str, Path), bytes, a memoryview or a binary file, not from {what}")
 
 
 def _open_path(path: str) -> Source:
@@ -97,6 +105,8 @@ def _open_path(path: str) -> Source:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise HailoError(HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open the file: {reason}", file=path) from error
+    except ValueError as error:  # a zero byte in the path
+        raise HailoError(HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open the file: {error}", file=path) from error
     try:
         size = _size(descriptor, path)
     except HailoError:
@@ -118,14 +128,23 @@ def _size(descriptor: int, name: str) -> int:
 def _take_file(file: Any) -> Source:
     """An open file: a regular one at its start by its descriptor, any other by reading it."""
     name = str(getattr(file, "name", "<file>"))
-    try:
+    if isinstance(file, io.TextIOBase):
+        raise _wrong_type(f"the text file {type(file).__name__}")
+    # others may have a descriptor too, but read something else than its bytes: gzip.GzipFile
+    if isinstance(file, io.BufferedReader | io.BufferedRandom | io.FileIO) and file.readable():
         descriptor = file.fileno()
-    except OSError:
-        return _of_buffer(memoryview(file.read()), name)
-    if file.tell() == 0 and stat.S_ISREG(os.fstat(descriptor).st_mode):
-        size = _size(descriptor, name)
-        return Source(name, size, None if size else memoryview(b""), os.dup(descriptor))
-    return _of_buffer(memoryview(file.read()), name)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode) and file.tell() == 0:
+            size = _size(descriptor, name)
+            return Source(name, size, None if size else memoryview(b""), os.dup(descriptor))
+    try:
+        data = file.read()
+    except io.UnsupportedOperation as error:
+        raise _unreadable(name, "is not open for reading") from error
+    except OSError as error:
+        raise _unreadable(name, f"cannot be read: {(error.strerror or str(error)).lower()}") from error
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise _wrong_type(f"{type(file).__name__}, which reads {type(data).__name__}")
+    return _of_buffer(_bytes_of(memoryview(data)), name)
 
 
 def _unreadable(name: str, what: str) -> HailoError:
