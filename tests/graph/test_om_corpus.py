@@ -9,7 +9,8 @@ from emu.errors import GraphError, GraphStatus
 from emu.graph import executor
 from emu.graph.readers import om, om_container
 from emu.graph.readers.om_domi import parse
-from emu.graph.readers.om_domi_ops import MEANINGS, PARAM_KINDS
+from emu.graph.readers.om_domi_ops import MEANINGS
+from emu.graph.readers.om_domi_site import PARAM_KINDS
 from emu.graph.writers.om import write_om
 from emu.graph.writers.om_graph_kind import rewrite
 from emu.schemas import om_pb2

@@ -13,7 +13,8 @@ from emu.errors import GraphError, GraphStatus
 from emu.graph import layouts
 from emu.graph.ir import Graph, Layout, Node, Port, Tensor, node_error
 from emu.graph.ops import OpError
-from emu.graph.readers.om_domi_ops import OpReader, op_kind, read_op
+from emu.graph.readers.om_domi_ops import read_op
+from emu.graph.readers.om_domi_site import OpReader, op_kind
 from emu.graph.readers.om_types import DOMI_DTYPES, INT_FORMATS, check_dims, model_error
 from emu.schemas import om_pb2
 

@@ -2,221 +2,38 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from emu.errors import GraphStatus
-from emu.graph import layouts
-from emu.graph.ir import Array, Graph, Layout, Node, Port, Quantisation, Tensor
+from emu.graph.ir import Layout, Port, Tensor
 from emu.graph.ops import Op, OpError
-from emu.graph.ops.activation import NO_EPILOGUE, Activation, Epilogue, Function, Then
+from emu.graph.ops.activation import NO_EPILOGUE, Activation, Epilogue, Function
 from emu.graph.ops.conv import Conv, ConvTranspose
 from emu.graph.ops.elementwise import Binary, BinaryFunction, Eltwise, EltwiseMode, Unary, UnaryFunction
 from emu.graph.ops.linear import FullConnection, MatMul
 from emu.graph.ops.move import Concat, Copy, Flatten, Reshape
 from emu.graph.ops.norm import BatchNorm, BiasAdd, Scale
-from emu.graph.ops.pool import Pool, PoolMode
+from emu.graph.ops.pool import Pool
 from emu.graph.ops.quantised import QuantisedProduct
 from emu.graph.ops.softmax import Softmax
-from emu.graph.ops.window import NO_PADS, PadRule, Pads, Pair
-from emu.graph.readers.om_quantise import factor_scheme
-from emu.graph.readers.om_types import (
-    DOMI_DTYPES,
-    INT_FORMATS,
-    check_dims,
-    decode_constant,
-    weight_range,
+from emu.graph.readers.om_domi_site import FILTER_FORMATS, MATRIX_FORMATS, VECTOR_FORMATS, OpReader, op_kind
+from emu.graph.readers.om_params import (
+    ACTIVATIONS,
+    DEFAULT_EPSILON,
+    ELTWISE_MODES,
+    POOL_MODES,
+    alpha_of,
+    four,
+    pad_rule,
+    pair,
+    scaled,
 )
-from emu.schemas import om_pb2
-
-# op_params decide the kind where they are set (CONVENTIONS OM-G4); the names are the type strings with the same meaning
-PARAM_KINDS = {
-    "sender_param": "Send",
-    "receiver_param": "Recv",
-    "convolution_param": "Convolution",
-    "pooling_param": "Pooling",
-    "eltwise_param": "Eltwise",
-    "batchnorm_param": "BatchNorm",
-    "scale_param": "Scale",
-    "full_connection_param": "FullConnection",
-    "softmax_param": "Softmax",
-    "activation_param": "Activation",
-    "reshape_param": "Reshape",
-}
-
-ACTIVATIONS: dict[int, Function] = {
-    0: Function.SIGMOID,
-    1: Function.RELU,
-    2: Function.TANH,
-    3: Function.CLIPPED_RELU,
-    4: Function.ELU,
-    5: Function.LEAKY_RELU,
-    6: Function.ABS,
-    7: Function.RELU1,
-    8: Function.SOFTSIGN,
-    9: Function.SOFTPLUS,
-    10: Function.HARD_SIGMOID,
-    11: Function.THRESHOLDED_RELU,
-    12: Function.SELU,
-    13: Function.LINEAR,
-}
-ELTWISE_MODES = {0: EltwiseMode.PROD, 1: EltwiseMode.SUM, 2: EltwiseMode.MAX}
-POOL_MODES = {0: PoolMode.MAX, 1: PoolMode.AVERAGE}
-DEFAULT_EPSILON = 1e-5
-FILTER_FORMATS = (0, 1, 4, 13, 16)
-MATRIX_FORMATS = (0, 2, 29)
-VECTOR_FORMATS = (0, 1, 2, 3)
-
-
-def op_kind(op: om_pb2.OpDef) -> str:
-    """Op kind by op_params if set, else by type."""
-    param = op.WhichOneof("op_params")
-    return op.type if param is None else PARAM_KINDS[param]
-
-
-@dataclass(slots=True)
-class OpReader:
-    """One op being read: its message and its node; `quantisations` of the integer weights that it has, by tensor."""
-
-    graph: Graph
-    op: om_pb2.OpDef
-    node: Node
-    weights: memoryview | None
-    quantisations: dict[int, Quantisation] = field(default_factory=dict)
-
-    def input(self, place: int = 0) -> Tensor:
-        """The tensor of a data input."""
-        if place >= len(self.node.inputs):
-            raise OpError(f"needs input {place}, has {len(self.node.inputs)}", status=GraphStatus.GRAPH_STRUCTURE)
-        at = self.node.inputs[place]
-        assert at is not None
-        return self.graph.tensors[at]
-
-    @property
-    def channel_last(self) -> bool:
-        return self.input().layout is Layout.NHWC
-
-    @property
-    def channel_axis(self) -> int:
-        return len(self.input().op_shape) - 1 if self.channel_last else 1
-
-    def output_rank(self) -> int:
-        if not self.node.outputs:
-            raise OpError("has no output_desc", "output_desc", GraphStatus.GRAPH_STRUCTURE)
-        return len(self.graph.tensors[self.node.outputs[0]].op_shape)
-
-    def attr(self, name: str, kind: str, default: Any = None) -> Any:
-        """The value of an attribute, which must be of `kind` (a member of AttrDef.value); OpError if absent."""
-        if name not in self.op.attr:
-            if default is None:
-                raise OpError("is missing", name)
-            return default
-        attr = self.op.attr[name]
-        found = attr.WhichOneof("value")
-        if found != kind:
-            raise OpError(f"is of kind {found}, {kind} is needed", name)
-        return getattr(attr, kind)
-
-    def add(self, what: str, value: Array) -> int:
-        """A constant that belongs to this op."""
-        return self.graph.constant(f"{self.op.name}.{what}", value, embedded=True)
-
-    def weight(self, definition: om_pb2.WeightDef, what: str, formats: Sequence[int]) -> int:
-        """Add a weight; a filter comes as [N, C, H, W]. Rules: CONVENTIONS OM-T2 to T4."""
-        at = self.add(what, self.weight_value(definition, what, formats))
-        if definition.HasField("alloffset_quantize_info") and not self.op.HasField("quantize_factor"):
-            info = definition.alloffset_quantize_info
-            if not (info.scale > 0 and math.isfinite(info.scale)):
-                raise OpError(f"scale {info.scale}: must be positive", f"{what}.alloffset_quantize_info")
-            self.quantisations[at] = Quantisation(
-                np.array([info.scale], np.float64), np.array([info.offset], np.int64), -(1 << 31), (1 << 31) - 1
-            )
-        return at
-
-    def weight_value(self, definition: om_pb2.WeightDef, what: str, formats: Sequence[int]) -> Array:
-        """The array of a weight, from the message or from WEIGHTS_DATA."""
-        if (
-            definition.cmps_size
-            or definition.cmps_tab
-            or definition.cmps_tab_offset
-            or definition.HasField("cmps_info")
-        ):
-            raise OpError("compressed weights (cmps_*) are not supported", what, GraphStatus.GRAPH_UNSUPPORTED)
-        dtype = DOMI_DTYPES.get(definition.data_type)
-        if dtype is None:
-            raise OpError(f"unknown data type {definition.data_type}", what, GraphStatus.OM_MODEL)
-        if definition.format not in formats:
-            raise OpError(f"format {definition.format} is unknown here", what, GraphStatus.OM_MODEL)
-        layout = INT_FORMATS[definition.format]
-        shape = check_dims(definition.shape.dim, what)
-        raw: bytes | memoryview = definition.data
-        if not raw:
-            if definition.data_offset == 0:
-                raise OpError("has neither data nor a data_offset", what, GraphStatus.OM_MODEL)
-            raw = weight_range(self.weights, definition.data_offset, None, what)
-        array = decode_constant(raw, dtype, layout, shape, what)
-        if formats is FILTER_FORMATS:
-            if len(shape) != 4:
-                raise OpError(f"{list(shape)} has not four dimensions", what)
-            array = layouts.to_oihw(array, str(layout) if str(layout) in layouts.AXIS_ORDERS else "NCHW")
-        return array
-
-    def named_weight(self, name: str, formats: Sequence[int]) -> int | None:
-        """A weight of OpDef.weights by its weight_name (CONVENTIONS OM-O15)."""
-        for place, found in enumerate(self.op.weight_name):
-            if found == name and place < len(self.op.weights):
-                return self.weight(self.op.weights[place], name, formats)
-        return None
-
-    def bias(self, message: Any) -> int | None:
-        return self.weight(message.bias, "bias", VECTOR_FORMATS) if message.HasField("bias") else None
-
-
-def pair(values: Sequence[int], default: Pair, attribute: str) -> Pair:
-    """[h, w], or the default where the list is empty."""
-    if len(values) not in (0, 2):
-        raise OpError(f"has {len(values)} values, not 2", attribute)
-    return (int(values[0]), int(values[1])) if values else default
-
-
-def four(values: Sequence[int], attribute: str) -> Pads:
-    """[top, bottom, left, right], zeros where the list is empty."""
-    if len(values) not in (0, 4):
-        raise OpError(f"has {len(values)} values, not 4", attribute)
-    return (int(values[0]), int(values[1]), int(values[2]), int(values[3])) if values else NO_PADS
-
-
-def pad_rule(pad_mode: int, stored: Sequence[int], attribute: str = "pad") -> tuple[PadRule, Pads]:
-    """CONVENTIONS OM-O2; the stored list must be well-formed even where it is ignored."""
-    pads = four(stored, attribute)
-    if pad_mode in (0, 1, 2, 3, 4):
-        return PadRule.EXPLICIT, pads
-    if pad_mode == 5:
-        return PadRule.EXPLICIT, NO_PADS
-    if pad_mode == 6:
-        return PadRule.SAME, NO_PADS
-    raise OpError(f"unknown mode {pad_mode}", "pad_mode")
-
-
-def alpha_of(alpha: float, beta: float) -> float:
-    """CONVENTIONS OM-G6."""
-    if beta != 0:
-        raise OpError(f"{beta}: there is no previous output to add", "beta", GraphStatus.GRAPH_UNSUPPORTED)
-    if not math.isfinite(alpha):
-        raise OpError(f"{alpha} is no factor", "alpha")
-    return alpha or 1.0
+from emu.graph.readers.om_quantise import factor_scheme
 
 
 def _attr_alpha(reader: OpReader) -> float:
     return alpha_of(reader.attr("alpha", "f", 0.0), reader.attr("beta", "f", 0.0))
-
-
-def scaled(op: Op, alpha: float) -> Op:
-    return op if alpha == 1 else Then(op, Epilogue(alpha))
 
 
 def _epilogue(alpha: float, relu_flag: bool) -> Epilogue:

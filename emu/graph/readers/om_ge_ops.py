@@ -19,16 +19,6 @@ from emu.graph.ops.norm import BatchNorm, Scale
 from emu.graph.ops.pool import Pool
 from emu.graph.ops.reduce import ArgBest
 from emu.graph.ops.softmax import Softmax
-from emu.graph.readers.om_domi_ops import (
-    ACTIVATIONS,
-    DEFAULT_EPSILON,
-    ELTWISE_MODES,
-    POOL_MODES,
-    four,
-    pad_rule,
-    pair,
-    scaled,
-)
 from emu.graph.readers.om_ge_aipp import read_aipp
 from emu.graph.readers.om_ge_products import (
     conv2d,
@@ -40,6 +30,16 @@ from emu.graph.readers.om_ge_products import (
     mat_mul,
 )
 from emu.graph.readers.om_ge_site import OpReader
+from emu.graph.readers.om_params import (
+    ACTIVATIONS,
+    DEFAULT_EPSILON,
+    ELTWISE_MODES,
+    POOL_MODES,
+    four,
+    pad_rule,
+    pair,
+    scaled,
+)
 from emu.graph.readers.om_types import INT_DTYPES, INT_FORMATS
 
 # HiAI adds two to the modes of the seed (om-format.md 6)

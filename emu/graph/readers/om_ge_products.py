@@ -16,10 +16,10 @@ from emu.graph.ops.conv import Conv, ConvTranspose
 from emu.graph.ops.linear import FullConnection, Gemm, MatMul
 from emu.graph.ops.quantised import QuantisedProduct, Scheme
 from emu.graph.ops.window import PadRule, Pads, Pair, same_pads
-from emu.graph.readers.om_domi_ops import four, pad_rule, pair
 from emu.graph.readers.om_ge_aipp import preceded
 from emu.graph.readers.om_ge_attrs import Attrs
 from emu.graph.readers.om_ge_site import OpReader
+from emu.graph.readers.om_params import four, pad_rule, pair
 from emu.graph.readers.om_quantise import factor_scheme
 from emu.schemas import om_pb2
 

@@ -10,8 +10,8 @@ from emu.errors import GraphStatus
 from emu.graph.ir import Graph, Layout, Node, Shape, Tensor
 from emu.graph.ops import OpError
 from emu.graph.ops.activation import NO_EPILOGUE, Epilogue, Function
-from emu.graph.readers.om_domi_ops import alpha_of
 from emu.graph.readers.om_ge_attrs import Attrs
+from emu.graph.readers.om_params import alpha_of
 
 FORMAT_NHWC = 1
 

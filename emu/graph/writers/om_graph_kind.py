@@ -15,7 +15,7 @@ import numpy as np
 from emu.errors import GraphError, GraphStatus
 from emu.graph.ir import Array, Graph, Layout, Node, Tensor
 from emu.graph.readers import om_domi
-from emu.graph.readers.om_domi_ops import FILTER_FORMATS, MATRIX_FORMATS, VECTOR_FORMATS, OpReader, op_kind
+from emu.graph.readers.om_domi_site import FILTER_FORMATS, MATRIX_FORMATS, VECTOR_FORMATS, OpReader, op_kind
 from emu.graph.readers.om_ge_ops import MEANINGS
 from emu.graph.readers.om_types import DOMI_DTYPES, PROTO_DTYPES
 from emu.graph.writers.om import Constants, write_om
