@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from emu.cli.options import Model
-from emu.cli.run_graph import located
+from emu.cli.options import Model, located
 from emu.graph.load import map_file
 from emu.recognise import Kind
 
