@@ -10,7 +10,7 @@ from typing import BinaryIO
 from emu.errors import HailoError, HailoStatus
 
 HEAD_SIZE = 4096
-_HEF_MAGIC = b"\x01HEF"
+HEF_MAGIC = b"\x01HEF"
 
 
 class Kind(Enum):
@@ -46,7 +46,7 @@ def recognise(head: bytes | memoryview) -> Kind:
     data = bytes(head[:HEAD_SIZE])
     if data[:4] in (b"IMOD", b"PICO"):
         return Kind.OM
-    if data[:4] != _HEF_MAGIC and _is_mindspore(data):
+    if data[:4] != HEF_MAGIC and _is_mindspore(data):
         return Kind.MS
     return Kind.HEF
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import click
 
-from emu.errors import EmuError, UsageError
-from emu.recognise import Kind, read_head, recognise
+from emu.errors import EmuError, HailoError, UsageError
+from emu.recognise import HEF_MAGIC, Kind, read_head, recognise
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,6 +21,7 @@ DEVICES = ("hailo8", "hailo8l", "hailo15h", "hailo15m", "hailo15l", "hailo10h", 
 RUNTIMES = ("4.23", "5.2")
 MAX_BATCH_SIZE = 63  # HAILO_MAX_BATCH_SIZE, vdma.md 3.1
 MAX_FRAMES = (1 << 63) - 1  # a frame number is eight bytes of what synthetic data are derived from
+V3_VERSION = bytes((0, 0, 0, 3))  # behind the magic (hef-container.md 1.1)
 _LINK = re.compile(r"integrated|gen[1-5]x(1|2|4|8|16)")
 
 
@@ -187,8 +188,23 @@ def output_path(argument: str) -> Path:
     path = Path(argument)
     if path.is_dir():
         raise UsageError(f"{path} is a directory", file=str(path))
-    if path.is_file():
-        head = read_head(path)
-        if recognise(head) is not Kind.HEF or head[:4] == b"\x01HEF":
-            raise UsageError(f"{path} is an existing model file and is not overwritten", file=str(path))
+    if path.is_file() and _is_model(path):
+        raise UsageError(f"{path} is an existing model file and is not overwritten", file=str(path))
     return path
+
+
+def _is_model(path: Path) -> bool:
+    head = read_head(path)
+    if recognise(head) is not Kind.HEF or head.startswith(HEF_MAGIC):
+        return True
+    if head[4:8] != V3_VERSION:
+        return False
+    # HailoRT 5.1 and later take a V3 file by its proto hash, whatever its magic
+    from emu.hef.container import Container
+    from emu.hef.source import open_source
+
+    try:
+        checksum = Container(open_source(path)).proto_checksum
+        return checksum is not None and checksum.matches
+    except HailoError:
+        return False

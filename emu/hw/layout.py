@@ -12,14 +12,13 @@ from emu.sequencer.program import Program
 def usable_clusters(program: Program, profile: Profile, given: int | None = None) -> tuple[int, tuple[int, ...]]:
     """(bitmap of the clusters, those among them that the device is not taken to have).
 
-    The layout given, else the device's own. How many clusters a 10H/15H has is inferred (ccw.md), so lists that name
-    more get them.
+    The layout given where devices differ in it (cli.md), else the device's own. How many clusters a 10H/15H has is
+    inferred (ccw.md), so lists that name more get them.
     """
-    if given is not None:
-        return given, ()
-    default = device_profile(program.device).default_layout
-    if default is not None:
-        return default, ()
+    sold = device_profile(program.device)
+    layout = given if given is not None else sold.default_layout
+    if sold.has_layouts and layout is not None:
+        return layout, ()
     own = (1 << profile.clusters) - 1
     lists = [context.action_list for group in program.network_groups for context in group.contexts]
     lists += [record.context.action_list for group in program.network_groups for record in group.ddr_action_list]

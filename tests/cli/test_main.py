@@ -129,3 +129,30 @@ def test_no_command_is_wrong_use_in_one_line(
     capfd: pytest.CaptureFixture[str], arguments: list[str], what: str
 ) -> None:
     assert run(capfd, *arguments) == (2, "", f"emu: error: HAILO_INVALID_ARGUMENT(2): {what}\n")
+
+
+@pytest.mark.parametrize("device", ["hailo8", "hailo15h"])
+def test_a_cluster_layout_is_ignored_where_devices_have_none(capfd: pytest.CaptureFixture[str], device: str) -> None:
+    name = {"hailo8": "mc2_a", "hailo15h": "shared_h1x_mc"}[device]
+    arguments = ["run", str(DATA / f"sequencer/synth/hef/{name}.hef"), "--device", device]
+    plain = run(capfd, *arguments)
+    assert plain[0] == 0
+    assert run(capfd, *arguments, "--cluster-layout", "1") == plain
+
+
+@pytest.mark.parametrize(
+    "command", [["run", "--trace={}"], ["run", "--outputs={}"], ["asm", "-o", "{}"], ["disasm", "-o", "{}"]]
+)
+@pytest.mark.parametrize("magic", [b"\x01HEF", b"\x01HEG"], ids=["sound", "damaged magic"])
+def test_a_model_is_never_overwritten(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, command: list[str], magic: bytes
+) -> None:
+    """HailoRT 5.2 takes a V3 file with a proto hash whatever its magic is, so it is a model."""
+    target = tmp_path / "model.hef"
+    before = magic + (DATA / "hef/ctr_v3_ph_ok.hef").read_bytes()[4:]
+    target.write_bytes(before)
+    name, *options = command
+    code, out, err = run(capfd, name, str(EXAMPLE), *(option.format(target) for option in options))
+    assert (code, out) == (2, "")
+    assert "is an existing model file and is not overwritten" in err
+    assert target.read_bytes() == before
