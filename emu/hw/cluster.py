@@ -122,6 +122,10 @@ class Clusters:
             if lcu.counting:
                 lcu.target, lcu.frames = batch, 0
 
+    def running(self) -> list[Lcu]:
+        """The LCUs that count frames or were done, in the order of their ids."""
+        return [self._lcus[packed] for packed in sorted(self._lcus) if self._lcus[packed].counting]
+
     def start_context(self) -> None:
         """A context begins: interrupts of the one before are gone."""
         for lcu in self._lcus.values():

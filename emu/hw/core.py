@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Protocol
 
 import simpy
 
@@ -30,6 +31,12 @@ JUMP_TAIL = 16
 JUMP_HEAD = 8
 
 
+class TransferObserver(Protocol):
+    """Sees each frame that passes a channel, with the digest of its content."""
+
+    def transfer(self, edge: Edge, frame: int, digest: bytes) -> None: ...
+
+
 @dataclass(eq=False)
 class Core:
     """The active edge layers and the passes over them. `changed` wakes whoever waits for anything here."""
@@ -47,6 +54,7 @@ class Core:
     stream_names: dict[int, str] = field(default_factory=dict)
     transfers: dict[int, int] = field(default_factory=dict)
     interrupts: Callable[[int, Callable[[], None]], None] | None = None
+    observer: TransferObserver | None = None
     opened: dict[int, OpenedInput] = field(default_factory=dict)
     edges: dict[tuple[Direction, int], Edge] = field(default_factory=dict)
     passes: list[FramePass] = field(default_factory=list)
@@ -276,6 +284,10 @@ class Core:
     def take(self, one: FramePass, frame: int, contents: list[bytes]) -> None:
         """The input of a frame has been fetched; schedule its outputs."""
         now = self.clock.time
+        if self.observer is not None:
+            carried = [edge for edge in one.inputs if edge.kind is not EdgeKind.DDR]
+            for edge, content in zip(carried, contents, strict=False):
+                self.observer.transfer(edge, one.first_frame + frame, content)
         for edge in one.inputs:
             self._count(one, edge, 1)
             if self.tracer is not None:
@@ -314,6 +326,8 @@ class Core:
                 name = f"{one.context.name} stream {edge.stream}"
             content = synthetic(name, self.seed, number, common, edge.frame_bytes * self._transfers(edge))
             self._count(one, edge, 1)
+            if self.observer is not None:
+                self.observer.transfer(edge, number, digest(content))
             if self.tracer is not None:
                 self._trace(one, edge, frame, now)
             if edge.kind is EdgeKind.BOUNDARY:

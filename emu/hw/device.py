@@ -5,11 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import xxhash
 
 from emu.errors import UsageError
-from emu.hw.application import Application, Context
+from emu.hw.application import Application, Context, Step
 from emu.hw.breakpoints import Breakpoints
 from emu.hw.clock import Clock
 from emu.hw.cluster import Clusters
@@ -26,12 +27,13 @@ from emu.hw.passes import HostPort
 from emu.hw.profiles import Profile
 from emu.hw.tasks import BurstCreditsTask, DdrBufferingTask
 from emu.hw.timing import NS, Compute, ConfigBus, Flow, Traffic, input_transfer_ns
-from emu.hw.vdma import Vdma
+from emu.hw.vdma import Channel, Edge, Vdma
 from emu.hw.waits import Wait
 from emu.sequencer.actions import RUNTIMES, TIMESTAMP_INIT, ActionType
 from emu.sequencer.program import Direction
 from emu.trace.events import Event, Kind, Tracer
 
+ActionHook = Callable[[Context, Step], None]
 _NOTE = struct.Struct("<Q")
 
 
@@ -43,12 +45,23 @@ class StreamLabel:
     transfers_per_frame: int = 1
 
 
+class Observer(Protocol):
+    """Sees everything that crosses the border of the device, register accesses excepted (they have hooks)."""
+
+    def control(self, ns: int, request: bytes, reply: bytes) -> None: ...
+
+    def launch(self, channel: Channel, transfers: int) -> None: ...
+
+    def transfer(self, edge: Edge, frame: int, digest: bytes) -> None: ...
+
+
 @dataclass
 class Device:
     """One chip. `profile` says which, `runtime` ("4.23" or "5.2") which firmware generation it speaks.
 
     `layout` is the bitmap of usable clusters (None: those that the profile reports). `flows` gives the timing of a
     dynamic context by (application, context index); without one the core counts as infinitely fast.
+    `action_hooks` are called before each action, `observer` of everything that crosses the device's border.
     `timestamp_batch` is the batch whose actions get time stamps (None: no action does).
     """
 
@@ -63,6 +76,8 @@ class Device:
     labels: dict[int, Mapping[int, StreamLabel]] = field(default_factory=dict)
     timestamp_batch: int | None = None
     faults: Faults | None = None
+    action_hooks: list[ActionHook] = field(default_factory=list)
+    observer: Observer | None = None
 
     def __post_init__(self) -> None:
         if self.runtime not in RUNTIMES:
@@ -122,6 +137,8 @@ class Device:
         """Serve one control message and return the reply; simulated time passes meanwhile."""
         started = self.clock.time
         reply, name, status = self.controls.serve(request)
+        if self.observer is not None:
+            self.observer.control(started, request, reply)
         if self.tracer is not None:
             self.tracer.emit(
                 Event(started, Kind.CONTROL, action=name, cause=status, bytes=len(request), unit="control")
@@ -141,6 +158,8 @@ class Device:
             )
         channel.available += transfers * per_transfer - min(channel.lost, transfers * per_transfer)
         channel.lost = 0
+        if self.observer is not None:
+            self.observer.launch(channel, transfers)
         if self.tracer is not None:
             self.tracer.emit(
                 Event(

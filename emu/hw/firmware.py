@@ -276,6 +276,10 @@ class Firmware:
             coverage[kind] = coverage.get(kind, 0) + 1
             if device.breakpoints:
                 yield from self._at_breakpoint(context, step, generation)
+            if device.action_hooks:
+                yield from self._meet_clock(generation)
+                for hook in device.action_hooks:
+                    hook(context, step)
             if device.faults is not None:
                 device.faults.before(device, context, step)
                 self._check(generation)

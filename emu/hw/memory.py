@@ -185,15 +185,21 @@ class AddressSpace:
         """Read one register; 0 where nothing was written, and noted."""
         for hook in self.read_hooks:
             hook(address, 4)
+        value = self.peek(address)
+        if value is None:
+            self.read_before_write.append(address)
+            return 0
+        return value
+
+    def peek(self, address: int) -> int | None:
+        """What a read would give, without the traces of one; None where nothing was written."""
         value = self.words.get(address)
         if value is not None:
             return value
         for base, data in self.blocks.items():
             if base <= address < base + len(data):
-                word = bytes(data[address - base : address - base + 4])
-                return int.from_bytes(word, "little")
-        self.read_before_write.append(address)
-        return 0
+                return int.from_bytes(bytes(data[address - base : address - base + 4]), "little")
+        return None
 
     def region_of(self, address: int) -> Region:
         return self.layout[bisect_right(self._bases, address) - 1]

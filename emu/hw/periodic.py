@@ -39,7 +39,9 @@ class BatchLoop:
         steady = duration is not None and duration == self._duration and bool(deltas) and deltas == self._deltas
         self._ended_at, self._duration, self._values, self._deltas = now, duration, values, deltas
         device = self._device
-        if not steady or device.tracer is not None or device.breakpoints or device.core.host is None:
+        if not steady or device.tracer is not None or device.breakpoints or device.action_hooks:
+            return 0
+        if device.core.host is None:
             return 0
         if not device.core.may_jump or not device.clock.quiet:
             return 0
