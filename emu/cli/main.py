@@ -23,6 +23,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "actions": ("emu.cli.actions", "Print the compiled action lists of a HEF, or disassemble one."),
     "diff": ("emu.cli.diff", "Compare two traces, HEFs, runtimes or captures by meaning."),
     "check": ("emu.cli.check", "Try every model of a folder, or check a trace against the invariants."),
+    "replay": ("emu.cli.replay", "Run again what `run --record` kept, and report the first difference."),
+    "coverage": ("emu.cli.coverage", "Merge and show what runs touched: actions, statuses, units."),
     "disasm": ("emu.cli.disasm", "Describe a HEF as readable YAML."),
     "asm": ("emu.cli.asm", "Turn a description of `disasm` back into the HEF, byte for byte."),
     "estimate": ("emu.cli.estimate", "Estimate FPS, latency and activation time of a HEF, and say why."),

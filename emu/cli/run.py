@@ -37,6 +37,11 @@ class RunOptions:
     dump_memory: str | None = None
     coverage: bool = False
     dump_action_list: str | None = None
+    coverage_file: str | None = None
+    record: str | None = None
+    breaks: tuple[str, ...] = ()
+    step: bool = False
+    break_script: str | None = None
 
 
 class _RunCommand(click.Command):
@@ -76,6 +81,11 @@ class _RunCommand(click.Command):
 @click.option("--dump-memory", metavar="FILE", help="Write the registers and memory of the chip at the end.")
 @click.option("--dump-action-list", metavar="FILE", help="Write what `hailortcli fw-control action-list` writes.")
 @click.option("--coverage", is_flag=True, help="Show which actions and statuses the run touched.")
+@click.option("--coverage-file", metavar="FILE", help="Merge what the run touched into FILE (`emu coverage` shows it).")
+@click.option("--record", metavar="DIR", help="Keep control messages, register accesses, transfers for `emu replay`.")
+@click.option("--break", "breaks", multiple=True, metavar="PLACE", help="Stop at CONTEXT:INDEX or write:ADDRESS.")
+@click.option("--step", is_flag=True, help="Stop before the first action.")
+@click.option("--break-script", metavar="FILE", help="Debugger commands to use in place of the prompt.")
 def command(
     models: tuple[str, ...],
     common: HefOptions,
@@ -96,6 +106,11 @@ def command(
     dump_memory: str | None,
     coverage: bool,
     dump_action_list: str | None,
+    coverage_file: str | None,
+    record: str | None,
+    breaks: tuple[str, ...],
+    step: bool,
+    break_script: str | None,
 ) -> None:
     """Execute HEFs on the simulated device, or an OM/MS graph on the numpy reference executor."""
     if as_json and trace == TRACE_TO_STDOUT:
@@ -122,6 +137,11 @@ def command(
         dump_memory=dump_memory,
         coverage=coverage,
         dump_action_list=dump_action_list,
+        coverage_file=coverage_file,
+        record=record,
+        breaks=breaks,
+        step=step,
+        break_script=break_script,
     )
     if bool(models) == (actions is not None):
         raise UsageError("run takes one or more MODELs, or --actions FILE")
@@ -144,6 +164,8 @@ def command(
     refused += ["--compute-time"] * (compute_time is not None) + ["--inject"] * bool(inject)
     refused += ["--schedule"] * (schedule != "sequential") + ["--dump-memory"] * (dump_memory is not None)
     refused += ["--coverage"] * coverage + ["--dump-action-list"] * (dump_action_list is not None)
+    refused += ["--coverage-file"] * (coverage_file is not None) + ["--record"] * (record is not None)
+    refused += ["--break"] * bool(breaks) + ["--step"] * step + ["--break-script"] * (break_script is not None)
     if refused:
         raise UsageError(f"{', '.join(refused)}: not for OM and MS graphs", file=models[0])
     from emu.cli import run_graph

@@ -14,6 +14,7 @@ from emu.cli.options import output_path
 from emu.cli.run import RunOptions
 from emu.cli.run_report import SYNTHETIC, Outcome, document, print_json, text, write_dump
 from emu.cli.tracing import check_trace, trace_sinks, wants_action_lists, writable, write_action_lists
+from emu.cli.watching import Put, watched
 from emu.errors import UsageError
 from emu.hw.capture import load_capture
 from emu.hw.combine import combine
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from emu.hef import Hef
 
 
-def run(options: RunOptions) -> None:
-    """Run HEFs on one device; FirmwareError where it stops or stalls."""
+def run(options: RunOptions, put: Put | None = None) -> None:
+    """Run HEFs on one device; FirmwareError where it stops or stalls. `put`: as in `watched`."""
     compiled = [compile_model(model, options.common) for model in options.models]
     program = combine([one for _, one in compiled])
     profile = load(program.device, options.common.clock_mhz, options.common.link)
@@ -43,7 +44,8 @@ def run(options: RunOptions) -> None:
     ]
     request.layout = _layout(program, profile, options.common.cluster_layout)
     bridges = _bridges(compiled, options, request)
-    outcome = _execute(program, profile, request, options, ", ".join(model.name for model in options.models))
+    name = ", ".join(model.name for model in options.models)
+    outcome = _execute(program, profile, request, options, name, put)
     outcome.models = [
         {"file": model.name, "format": "hef", "hw_arch": int(hef.header.hw_arch)}
         for model, (hef, _) in zip(options.models, compiled, strict=True)
@@ -57,8 +59,8 @@ def run(options: RunOptions) -> None:
     _report(outcome, options)
 
 
-def run_capture(options: RunOptions) -> None:
-    """Run the action lists of a capture from their bytes alone."""
+def run_capture(options: RunOptions, put: Put | None = None) -> None:
+    """Run the action lists of a capture from their bytes alone. `put`: as in `watched`."""
     refused = ["--input"] * bool(options.input) + ["--inputs"] * bool(options.inputs)
     refused += ["--device-output"] * bool(options.device_output) + ["--output-dir"] * bool(options.output_dir)
     refused += ["--outputs"] * bool(options.outputs)
@@ -74,7 +76,7 @@ def run_capture(options: RunOptions) -> None:
     request.layout = _layout(program, profile, layout)
     if options.compute_time is not None:
         request.timings = given_timings(program, profile, options.compute_time)
-    outcome = _execute(program, profile, request, options, capture.source)
+    outcome = _execute(program, profile, request, options, capture.source, put)
     outcome.models = [{"file": options.actions, "format": "capture"}]
     write_action_lists(outcome, options, profile, 0)
     _report(outcome, options)
@@ -157,8 +159,10 @@ def _bridges(compiled: Sequence[tuple[Hef, Program]], options: RunOptions, reque
     return bridges
 
 
-def _execute(program: Program, profile: Profile, request: RunRequest, options: RunOptions, name: str) -> Outcome:
-    with ExitStack() as files:
+def _execute(
+    program: Program, profile: Profile, request: RunRequest, options: RunOptions, name: str, put: Put | None
+) -> Outcome:
+    with ExitStack() as files, watched(options, request, put):
         request.tracer_for = _tracer(program, profile, request, options, name, files)
         started = time.perf_counter()
         result = run_program(program, profile, request)

@@ -95,7 +95,8 @@ class Debugger:
             self._stop(f"before {_described(context, step)}")
 
     def _written(self, address: int, data: bytes) -> None:
-        if self.attached and any(one.address == address for one in self.breaks):
+        end = address + len(data)
+        if self.attached and any(one.address is not None and address <= one.address < end for one in self.breaks):
             self._stop(f"0x{address:08X} = {self._value(data)} is written{self._by()}")
 
     def _value(self, data: bytes) -> str:
@@ -159,7 +160,8 @@ class Debugger:
             if not 1 <= number <= len(self.breaks):
                 raise UsageError(f"there are {len(self.breaks)} breakpoints")
             return [f"{self.breaks.pop(number - 1)} is gone"]
-        return HELP.splitlines()
+        unknown = [] if name in ("help", "h", "?") else [f"{' '.join([name, *arguments])}: not understood"]
+        return [*unknown, *HELP.splitlines()]
 
     def _where(self) -> Iterator[str]:
         firmware = self.device.firmware

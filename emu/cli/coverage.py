@@ -1,0 +1,37 @@
+"""`emu coverage`: what runs touched, merged over the reports that `emu run --coverage-file` and pytest write."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from emu.cli.tracing import writable
+from emu.hw.coverage import Coverage
+
+BELOW = 6
+
+
+@click.command()
+@click.argument("reports", nargs=-1, required=True, metavar="FILE...")
+@click.option("-o", "--output", metavar="FILE", help="Write the merged report.")
+@click.option("--threshold", type=click.FloatRange(0, 100), metavar="PCT", help="Exit with 6 below this share.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(reports: tuple[str, ...], output: str | None, threshold: float | None, as_json: bool) -> int:
+    """Merge coverage reports and show which actions, statuses and units were touched, and which actions never."""
+    import orjson
+
+    total = Coverage()
+    for report in reports:
+        total.merge(Coverage.read(Path(report)))
+    if output is not None:
+        writable(output).write_bytes(orjson.dumps(total.document(), option=orjson.OPT_INDENT_2) + b"\n")
+    if as_json:
+        click.echo(orjson.dumps(total.document()).decode())
+    else:
+        sys.stdout.writelines(total.text())
+    if threshold is not None and total.percent < threshold:
+        click.echo(f"emu: {total.percent:.1f} % of the action types, {threshold:g} % are required", err=True)
+        return BELOW
+    return 0

@@ -1,0 +1,150 @@
+"""`emu run --record DIR` and `emu replay DIR`: keep what crossed the device's borders, do it again, compare."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import asdict, fields
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import click
+
+from emu.cli.options import HefOptions, open_model
+from emu.cli.run import RunOptions
+from emu.errors import EmuError, HailoError, HailoStatus, UsageError
+from emu.sequencer.control import Opcode, decode_request
+from emu.trace.record import DivergedError, Recording, Replay
+
+DIFFERENT = 6
+# what a replay does again; where results go and how they are shown is not part of it
+_KEPT = ("actions", "compute_time", "schedule", "inject", "inputs", "input", "device_output")
+
+
+def settings(options: RunOptions, error: EmuError | None) -> dict[str, Any]:
+    """What `emu replay` needs of a run: its files with their hashes, its options, how it ended."""
+    names = [options.actions] if options.actions is not None else [model.name for model in options.models]
+    if "-" in names:
+        raise UsageError("--record needs files: what comes from standard input cannot be read again")
+    kept = {name: getattr(options, name) for name in _KEPT}
+    return {
+        "files": [{"path": str(Path(name).resolve()), "md5": _md5(Path(name))} for name in names],
+        "options": {**kept, "common": asdict(options.common)},
+        "status": "OK" if error is None else error.line(),
+    }
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "md5").hexdigest()
+
+
+@click.command()
+@click.argument("folder", metavar="DIR")
+@click.argument("models", nargs=-1, metavar="[MODEL...]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(folder: str, models: tuple[str, ...], as_json: bool) -> int:
+    """Run again what `emu run --record DIR` ran, and report the first difference (exit code 6).
+
+    MODEL stands in for the recorded file, which may have moved or is to be tried in another version.
+    """
+    recording = Recording.open(Path(folder))
+    options, notes = _options(recording, models)
+    for note in notes:
+        click.echo(f"emu: warning: {note}", err=True)
+    replay = Replay(recording)
+    ended = _run(options, replay)
+    difference = replay.difference
+    same_end = difference is not None or ended == recording.run.get("status")
+    if as_json:
+        import orjson
+
+        found: dict[str, Any] = {"equal": difference is None and same_end, "records": replay.number, "divergence": None}
+        if difference is not None:
+            found["divergence"] = {
+                "number": difference.number,
+                "fields": difference.fields,
+                "recorded": difference.recorded,
+                "replayed": difference.replayed,
+            }
+        found["status"] = {"recorded": recording.run.get("status"), "replayed": ended}
+        click.echo(orjson.dumps(found).decode())
+    else:
+        for line in _text(recording, replay, ended):
+            click.echo(line)
+    return 0 if difference is None and same_end else DIFFERENT
+
+
+def _run(options: RunOptions, replay: Replay) -> str:
+    """Run; returns how it ended. What the run prints is not wanted here."""
+    from emu.cli import run_hef
+
+    ended = "OK"
+    with redirect_stdout(StringIO()):
+        try:
+            execute = run_hef.run if options.actions is None else run_hef.run_capture
+            execute(options, put=replay.put)
+        except DivergedError:
+            return "stopped at the first difference"
+        except EmuError as error:
+            ended = error.line()
+    replay.finish()
+    return ended
+
+
+def _options(recording: Recording, models: tuple[str, ...]) -> tuple[RunOptions, list[str]]:
+    """The options of the recorded run with the files named now; UsageError where they are not there."""
+    try:
+        files = [(Path(entry["path"]), str(entry["md5"])) for entry in recording.run["files"]]
+        kept = dict(recording.run["options"])
+        common = HefOptions(**{name.name: kept["common"][name.name] for name in fields(HefOptions)})
+        given: dict[str, Any] = {
+            name: tuple(kept[name]) if isinstance(kept[name], list) else kept[name] for name in _KEPT
+        }
+    except (KeyError, TypeError, AttributeError) as error:
+        raise HailoError(
+            HailoStatus.HAILO_INVALID_ARGUMENT,
+            f"the manifest does not say what ran ({type(error).__name__} {error})",
+            file=str(recording.folder),
+        ) from None
+    if models and len(models) != len(files):
+        raise UsageError(f"the recording is of {len(files)} files, {len(models)} were given")
+    paths = [Path(model) for model in models] or [path for path, _ in files]
+    notes = []
+    for path, (recorded, digest) in zip(paths, files, strict=True):
+        if not path.is_file():
+            raise UsageError(f"{path} is not there any more: name the file that stands in for it", file=str(path))
+        if _md5(path) != digest:
+            notes.append(f"{path} is not the file that was recorded ({recorded}): its bytes differ")
+    if given["actions"] is not None:
+        return RunOptions(models=(), common=common, **{**given, "actions": str(paths[0])}), notes
+    return RunOptions(models=tuple(open_model(str(path)) for path in paths), common=common, **given), notes
+
+
+def _text(recording: Recording, replay: Replay, ended: str) -> Iterator[str]:
+    difference = replay.difference
+    if difference is None:
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(recording.counts.items()))
+        yield f"{replay.number:,} records ({counts}): replayed without a difference"
+        if ended != recording.run.get("status"):
+            yield f"but the recorded run ended with {recording.run.get('status')}, this one with {ended}"
+        return
+    yield f"first difference at record {difference.number:,}: {', '.join(difference.fields)}"
+    for word, record in (("recorded", difference.recorded), ("replayed", difference.replayed)):
+        yield f"  {word} {_described(record)}"
+
+
+def _described(record: dict[str, Any] | None) -> str:
+    """A record in one line; control messages by what they are."""
+    if record is None:
+        return "nothing: the run is over"
+    if record["kind"] == "control":
+        try:
+            request = decode_request(bytes.fromhex(record["request"]))
+            name = Opcode(request.opcode).name
+        except (ValueError, KeyError, TypeError, HailoError):
+            name = "?"
+        return f"{record['ns']} ns control {name}, request {record.get('request')}, reply {record.get('reply')}"
+    return " ".join(f"{name}={value}" for name, value in record.items())
