@@ -6,11 +6,13 @@ UsageError with the file's name; nothing is ever unpickled.
 
 from __future__ import annotations
 
+import io
 import math
 import re
+import stat
 import zipfile
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -22,6 +24,8 @@ from numpy.typing import NDArray
 from emu.errors import UsageError
 
 _MAX_NPY_HEADER = 1 << 16
+# version of the format -> bytes of its header's length, numpy's reader; 3.0 is for structures with unicode names
+_NPY_HEADERS = {(1, 0): (2, npy.read_array_header_1_0), (2, 0): (4, npy.read_array_header_2_0)}
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -40,7 +44,7 @@ class ArrayFile:
     def load(self, max_bytes: int | None = None) -> NDArray[Any]:
         """The array, or of a C-ordered one its first `max_bytes` as a flat array of whole elements."""
         size = self.size if self._fortran or max_bytes is None else min(self.size, max_bytes)
-        with self._open() as file:
+        with _refused_as(f"cannot read {self.name}", self.name), self._open() as file:
             skip = self._data_offset
             while skip:
                 skip -= len(file.read(min(skip, 1 << 20)))
@@ -55,12 +59,10 @@ class ArrayFile:
 
 def open_array(path: Path) -> ArrayFile:
     """A `.npy` file, told by its content or its name's ending; anything else as raw bytes."""
-    try:
-        size = path.stat().st_size
+    with _refused_as(f"cannot open {path}", str(path)):
+        size = _regular_size(path)
         with path.open("rb") as file:
             magic = file.read(len(npy.MAGIC_PREFIX))
-    except OSError as error:
-        raise UsageError(f"cannot open {path}: {(error.strerror or str(error)).lower()}", file=str(path)) from None
     if magic[:4] == b"PK\x03\x04":
         raise UsageError(f"{path} is an archive; .npz files are for --inputs", file=str(path))
     if magic != npy.MAGIC_PREFIX and path.suffix.lower() != ".npy":
@@ -70,11 +72,9 @@ def open_array(path: Path) -> ArrayFile:
 
 def open_arrays(path: Path) -> dict[str, ArrayFile]:
     """The arrays of a `.npz` file by name, in file order."""
-    try:
+    with _refused_as(f"cannot open {path} as .npz", str(path)):
+        _regular_size(path)
         archive = zipfile.ZipFile(path)
-    except (OSError, zipfile.BadZipFile) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"cannot open {path} as .npz: {reason.lower()}", file=str(path)) from None
     arrays: dict[str, ArrayFile] = {}
     for member in archive.infolist():
         name = member.filename.removesuffix(".npy")
@@ -89,17 +89,17 @@ def _member_opener(
 
 
 def _npy(name: str, size: int, opener: Callable[[], AbstractContextManager[IO[bytes]]]) -> ArrayFile:
-    try:
-        with opener() as file:
-            version = npy.read_magic(file)
-            read_header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
-            if read_header is None:
-                raise ValueError(f"version {version[0]}.{version[1]} of the format")
-            shape, fortran, dtype = read_header(file, max_header_size=_MAX_NPY_HEADER)
-            offset = file.tell()
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UsageError(f"{name} is no .npy array: {reason}", file=name) from None
+    with _refused_as(f"{name} is no .npy array", name), opener() as file:
+        version = npy.read_magic(file)
+        if version not in _NPY_HEADERS:
+            raise ValueError(f"version {version[0]}.{version[1]} of the format")
+        length_bytes, read_header = _NPY_HEADERS[version]
+        length = file.read(length_bytes)
+        header = file.read(min(int.from_bytes(length, "little"), _MAX_NPY_HEADER + 1))
+        shape, fortran, dtype = read_header(io.BytesIO(length + header), max_header_size=_MAX_NPY_HEADER)
+        if any(type(extent) is not int or extent < 0 for extent in shape):
+            raise ValueError(f"shape {shape}")
+    offset = npy.MAGIC_LEN + length_bytes + len(header)
     if dtype.hasobject:
         raise UsageError(f"{name} holds Python objects, not numbers", file=name)
     needed = math.prod(shape) * dtype.itemsize
@@ -110,6 +110,31 @@ def _npy(name: str, size: int, opener: Callable[[], AbstractContextManager[IO[by
             file=name,
         )
     return ArrayFile(name, tuple(shape), dtype, needed, opener, offset, bool(fortran))
+
+
+def _regular_size(path: Path) -> int:
+    """Bytes of a file; a pipe or device has no size to check and may never answer."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError("is a directory" if stat.S_ISDIR(status.st_mode) else "is no regular file")
+    return status.st_size
+
+
+@contextmanager
+def _refused_as(message: str, file: str) -> Iterator[None]:
+    """Whatever goes wrong inside as a UsageError of one line.
+
+    On hostile bytes zipfile, its decompressors and numpy's header parser (a Python tokenizer) raise many kinds.
+    """
+    try:
+        yield
+    except UsageError:
+        raise
+    except Exception as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        first = (reason.splitlines() or [type(error).__name__])[0]
+        acronym = first[1:2].isupper()
+        raise UsageError(f"{message}: {first if acronym else first[:1].lower() + first[1:]}", file=file) from None
 
 
 def output_file_name(position: int, name: str) -> str:
@@ -131,6 +156,8 @@ def save_to_directory(directory: Path, arrays: Mapping[str, NDArray[Any]]) -> No
 
 def save_to_archive(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """All arrays in one .npz file under their exact names."""
+    if path.exists() and not path.is_file():
+        raise UsageError(f"cannot write {path}: is no regular file", file=str(path))
     try:
         with zipfile.ZipFile(path, "w", allowZip64=True) as archive:
             for name, array in arrays.items():

@@ -363,6 +363,6 @@ def _order_hint(vstream: InputVStream, shape: tuple[int, ...]) -> str:
             return ": NCHW, transpose it to NHWC"
         if candidate == (height, features, width):
             return ": NHCW, transpose it to NHWC"
-        if candidate == (width, height, features):
+        if candidate == (width, height, features) and width != height:
             return ": height and width are exchanged"
     return ""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import os
 import struct
+import tracemalloc
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -168,7 +171,7 @@ def test_more_frames_than_the_run_are_not_read(group: NetworkGroupInfo, tmp_path
         (np.zeros((8, 3, 8), np.uint8), ": NHCW, transpose it to NHWC"),
         (np.zeros((1, 3, 8, 8), np.float32), "768 = 8·8·3·4 expected: NCHW"),
         (np.zeros((8, 8, 4), np.uint8), "256 bytes given, 192 = 8·8·3·1 expected"),
-        (np.zeros((0, 8, 8, 3), np.uint8), "0 bytes given"),
+        (np.zeros((0, 8, 8, 3), np.uint8), r"0 bytes given, 192 = 8·8·3·1 expected \(file"),
         (np.zeros(192, np.uint8), r"shape \(192,\) given, \(8, 8, 3\) expected"),
         (np.zeros((2, 2, 8, 8, 3), np.uint8), "expected"),
     ],
@@ -373,7 +376,12 @@ def npy_header(shape: str, dtype: str = "|u1") -> bytes:
         (npy_header("(1,)") + b"12", "2 bytes of data"),
         (npy_header("(1,)", "|O") + b"12345678", "Python objects"),
         (b"\x93NUMPY\x09\x00" + bytes(100), "no .npy array"),
-        (npy_header("(-1,)") + b"1", "its header says -1"),
+        (npy_header("(-1,)") + b"1", r"shape \(-1,\)"),
+        (npy_header("(-2, -2)") + b"1234", r"shape \(-2, -2\)"),
+        (npy_header("(True, 4)") + b"1234", r"shape \(True, 4\)"),
+        (b"\x93NUMPY\x01\x00" + struct.pack("<H", 60000) + b"(" * 60000, "no .npy array"),
+        (b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 31) + b"{}", "no .npy array"),
+        (b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 20) + b" " * (1 << 20), "no .npy array"),
     ],
 )
 def test_forged_array_files_cost_an_error(tmp_path: Path, data: bytes, message: str) -> None:
@@ -381,6 +389,51 @@ def test_forged_array_files_cost_an_error(tmp_path: Path, data: bytes, message: 
     path.write_bytes(data)
     with pytest.raises(UsageError, match=message):
         open_array(path)
+
+
+def test_a_forged_header_length_costs_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"\x93NUMPY\x02\x00" + struct.pack("<I", (1 << 32) - 1) + b"{}")
+    tracemalloc.start()
+    with pytest.raises(UsageError):
+        open_array(path)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def test_pipes_and_devices_are_refused_instead_of_read(tmp_path: Path) -> None:
+    """A pipe that nobody writes to would keep the program waiting."""
+    os.mkfifo(tmp_path / "pipe")
+    for opens in (open_array, open_arrays):
+        for path in (tmp_path / "pipe", Path(os.devnull)):
+            with pytest.raises(UsageError, match="no regular file"):
+                opens(path)
+        with pytest.raises(UsageError, match="is a directory"):
+            opens(tmp_path)
+    with pytest.raises(UsageError, match="no regular file"):
+        save_to_archive(Path(os.devnull), {"x": np.zeros(3)})
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damaged_archives_cost_an_error_wherever_it_is(tmp_path: Path, method: int) -> None:
+    """Bytes of an archive changed in turn: loaded arrays are the right ones, all else is refused in a line."""
+    array = np.random.default_rng(1).integers(0, 4, (8, 8), np.uint8)
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    path = tmp_path / "x.npz"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("in.npy", buffer.getvalue())
+    sound = path.read_bytes()
+    for position in range(len(sound)):
+        damaged = bytearray(sound)
+        damaged[position] ^= 0xFF if position % 2 else 0x01
+        path.write_bytes(damaged)
+        try:
+            loaded = [file.load() for file in open_arrays(path).values()]
+        except UsageError as error:
+            assert "\n" not in str(error)
+        else:
+            assert all(np.array_equal(one, array) for one in loaded)
 
 
 def test_arrays_are_told_by_content(tmp_path: Path) -> None:
