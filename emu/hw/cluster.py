@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from emu.hw.memory import MAX_CLUSTERS, AddressSpace, lcu_address
 from emu.hw.profiles import Profile
 from emu.hw.status import FirmwareStatus as S
-from emu.hw.status import require
+from emu.hw.status import FirmwareStopError, require
 
 DEFAULT_KERNEL_DONE_ADDRESS = 1
 DEFAULT_KERNEL_DONE_COUNT = 2
@@ -30,6 +30,7 @@ class Lcu:
 
     cluster: int
     index: int
+    address: int
     enabled: bool = False
     armed: bool = False
     network: int = 0
@@ -79,7 +80,7 @@ class Clusters:
         cluster, index = packed >> 4, packed & 0xF
         self.check_cluster(cluster)
         self.used_lcus.add(packed)
-        return self._lcus.setdefault(packed, Lcu(cluster, index))
+        return self._lcus.setdefault(packed, Lcu(cluster, index, lcu_address(cluster, index)))
 
     def check_cluster(self, cluster: int) -> None:
         require(
@@ -97,14 +98,14 @@ class Clusters:
         lcu = self.lcu(packed)
         self._program(lcu, network, address, count, batch)
         lcu.enabled, lcu.frames = True, 0
-        self.memory.write_word(lcu_address(lcu.cluster, lcu.index), 1)
+        self.memory.write_word(lcu.address, 1)
         return lcu
 
     def disable(self, packed: int) -> Lcu:
         """DISABLE_LCU: it counts no more; an interrupt that it already raised stays pending."""
         lcu = self.lcu(packed)
         lcu.enabled = lcu.armed = False
-        self.memory.write_word(lcu_address(lcu.cluster, lcu.index), 0)
+        self.memory.write_word(lcu.address, 0)
         return lcu
 
     def switch_batch(self, packed: int, network: int, count: int, batch: int) -> Lcu:
@@ -161,13 +162,12 @@ class Clusters:
         self.sequencers = {c: Sequencer(c) for c in sorted(self.enabled)}
 
     def _program(self, lcu: Lcu, network: int, address: int, count: int, batch: int) -> None:
-        require(
-            count * batch <= MAX_KERNEL_COUNT,
-            S.CONTEXT_SWITCH_STATUS_KERNEL_COUNT_OVERFLOW,
-            f"{lcu.describe()}: kernel_done_count {count} x batch {batch} exceeds 32 bits",
-        )
+        if count * batch > MAX_KERNEL_COUNT:
+            raise FirmwareStopError(
+                S.CONTEXT_SWITCH_STATUS_KERNEL_COUNT_OVERFLOW,
+                f"{lcu.describe()}: kernel_done_count {count} x batch {batch} exceeds 32 bits",
+            )
         lcu.network, lcu.kernel_done_address, lcu.kernel_done_count = network, address, count
         lcu.target = batch
-        base = lcu_address(lcu.cluster, lcu.index)
-        self.memory.write_word(base + _DONE_ADDRESS, address)
-        self.memory.write_word(base + _DONE_COUNT, count * batch)
+        self.memory.write_word(lcu.address + _DONE_ADDRESS, address)
+        self.memory.write_word(lcu.address + _DONE_COUNT, count * batch)

@@ -17,7 +17,6 @@ from emu.sequencer.control import (
     ApplicationHeader,
     ContextSwitchStatus,
     Opcode,
-    Request,
     application_header_size,
     decode_request,
     encode_response,
@@ -82,7 +81,7 @@ class Controls:
                 S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER,
             )
             return reply, "?", S.CONTROL_PROTOCOL_STATUS_PARSE_COMMAND_FAILED.name
-        name = _name(request)
+        name = opcode_name(request.opcode)
         self._spend(name, len(data))
         handler = self._table.get(request.opcode)
         try:
@@ -432,11 +431,12 @@ ACTION_LIST_BASE = 0x000A0000  # where the lists lie in the core's memory is not
 ACTION_LIST_STRIDE = 0x1000
 
 
-def _name(request: Request) -> str:
+def opcode_name(opcode: int) -> str:
+    """The name of an opcode, also where it has none."""
     try:
-        return Opcode(request.opcode).name
+        return Opcode(opcode).name
     except ValueError:
-        return f"opcode {request.opcode}"
+        return f"opcode {opcode}"
 
 
 def _parameter(parameters: Parameters, index: int) -> bytes:

@@ -266,20 +266,27 @@ class Core:
     def claim(self, one: FramePass) -> list[bytes]:
         """Reserve the descriptors of the next frame; returns the digests of its inputs."""
         contents: list[bytes] = []
+        wanted = self._contents_wanted(one)
         for edge in one.inputs:
             channel = edge.channel
             per_frame = edge.descriptors_per_frame
             if edge.kind is EdgeKind.BOUNDARY:
                 number = channel.claimed // per_frame
                 channel.claimed += per_frame
-                if self.host is not None:
+                if wanted and self.host is not None:
                     contents.append(digest(self.host.input_content(channel, number)))
-            elif edge.kind is not EdgeKind.DDR:
+            elif wanted and edge.kind is not EdgeKind.DDR:
                 contents.append(digest(self._internal_content(edge, one.launched)))
         for edge in one.outputs:
             if edge.kind is EdgeKind.BOUNDARY:
                 edge.channel.claimed += edge.descriptors_per_frame * self._transfers(edge)
         return contents
+
+    def _contents_wanted(self, one: FramePass) -> bool:
+        """Whether anybody will look at what this pass puts out: the host, or a later context."""
+        if self.host is not None and self.host.keeps_outputs:
+            return True
+        return any(edge.kind is not EdgeKind.BOUNDARY for edge in one.outputs)
 
     def take(self, one: FramePass, frame: int, contents: list[bytes]) -> None:
         """The input of a frame has been fetched; schedule its outputs."""
@@ -294,7 +301,7 @@ class Core:
                 self._trace(one, edge, frame, now)
             if edge.kind is EdgeKind.BOUNDARY and self.host is not None:
                 self._tell_host(edge, partial(self._input_done, edge))
-        common = essence(contents, self.content_hash())
+        common = essence(contents, self.content_hash()) if self._contents_wanted(one) else b""
         done = one.instant(one.flow.output_done_ns(frame))
         self.clock.at(done, lambda: self._deliver(one, frame, common))
 
@@ -308,7 +315,7 @@ class Core:
         assert self.host is not None
         self.host.input_done(edge.channel, 1, self.clock.time)
 
-    def _output_done(self, edge: Edge, number: int, content: Content) -> None:
+    def _output_done(self, edge: Edge, number: int, content: Content | None) -> None:
         assert self.host is not None
         self.host.output_done(edge.channel, number, content, self.clock.time)
 
@@ -324,7 +331,11 @@ class Core:
             name = self.stream_names.get(edge.channel.packed)
             if edge.kind is not EdgeKind.BOUNDARY or name is None:
                 name = f"{one.context.name} stream {edge.stream}"
-            content = synthetic(name, self.seed, number, common, edge.frame_bytes * self._transfers(edge))
+            content = (
+                None
+                if not common
+                else synthetic(name, self.seed, number, common, edge.frame_bytes * self._transfers(edge))
+            )
             self._count(one, edge, 1)
             if self.observer is not None:
                 self.observer.transfer(edge, number, digest(content))
@@ -333,7 +344,7 @@ class Core:
             if edge.kind is EdgeKind.BOUNDARY:
                 if self.host is not None:
                     self._tell_host(edge, partial(self._output_done, edge, number, content))
-            else:
+            elif content is not None:
                 self._write_internal(edge, frame, content)
         one.completed += 1
         self.ddr.count_frames(1)

@@ -59,7 +59,7 @@ class Host:
         self.inputs = {s.packed_vdma_channel_id: StreamState(s) for s in streams if s.direction is Direction.H2D}
         self.outputs = {s.packed_vdma_channel_id: StreamState(s) for s in streams if s.direction is Direction.D2H}
         self._input_frames = inputs
-        self._keep = keep_outputs
+        self.keeps_outputs = keep_outputs
         self._host_ns = host_ns
         self.first_input_ns: int | None = None
         self._goal = frames
@@ -139,13 +139,13 @@ class Host:
             state.first_ns = ns
         if state.done == self.batch:
             state.batch_ns = ns
-        if self._keep:
+        if self.keeps_outputs:
             state.contents.append(content)
         self._queue_output(channel.packed, state, channel.transfers_per_frame)
 
     def free_frames(self, inputs: Iterable[int] | None = None) -> int:
         """Frames that will flow without the host being late: none if outputs are to be kept."""
-        if self._keep:
+        if self.keeps_outputs:
             return 0
         # what is queued already will be played; only frames not yet queued can be skipped
         wanted = self.inputs if inputs is None else inputs

@@ -34,6 +34,8 @@ class HostBuffer:
         """`size` bytes from `offset`; None where the content is not known."""
         if self.opaque:
             return None
+        if self.segments is not None and not self.writes:
+            return self._source(offset, size)
         out = bytearray(size)
         if self.segments is not None:
             position = 0
@@ -48,6 +50,20 @@ class HostBuffer:
             if start < stop:
                 out[start - offset : stop - offset] = data[start - at : stop - at]
         return bytes(out)
+
+    def _source(self, offset: int, size: int) -> bytes:
+        """Bytes of the segments alone, zero behind their end; copied once."""
+        assert self.segments is not None
+        parts: list[memoryview | bytes] = []
+        position = 0
+        for segment in self.segments:
+            if position >= offset + size:
+                break
+            start, stop = max(position, offset), min(position + len(segment), offset + size)
+            if start < stop:
+                parts.append(segment[start - position : stop - position])
+            position += len(segment)
+        return b"".join(parts).ljust(size, b"\0")
 
     def content(self, offset: int, size: int) -> Content | None:
         """As `read`, without making up the bytes of a frame that was written in one piece."""

@@ -109,6 +109,7 @@ class AddressSpace:
     content_hash: int = 0
     use: list[RegionUse] = field(init=False)
     _bases: list[int] = field(init=False)
+    _uses: dict[int, RegionUse] = field(default_factory=dict)
     _context: str = ""
     _sequence: int = 0
     _sequences: dict[str, int] = field(default_factory=dict)
@@ -122,10 +123,18 @@ class AddressSpace:
 
     def write_word(self, address: int, value: int) -> None:
         """Write one register."""
-        self.words[address] = value
-        self._replace(address, item_hash(address, value))
+        if self.words.get(address) == value:
+            # the same value again: only the order of writes has changed
+            self._sequence = (self._sequence * _MIX + self._items[address]) & _WORD64
+        else:
+            self.words[address] = value
+            self._replace(address, item_hash(address, value))
         self.register_writes += 1
-        self._account(address, 4)
+        use = self._uses.get(address)
+        if use is None:
+            use = self._uses[address] = self.use[bisect_right(self._bases, address) - 1]
+        use.bytes_written += 4
+        use.writes += 1
         if self.write_hooks:
             self._run_write_hooks(address, _WORD.pack(value))
 
@@ -244,11 +253,6 @@ class AddressSpace:
         self._sequence = (self._sequence * _MIX + item) & _WORD64
         self.content_hash ^= self._items.get(key, 0) ^ item
         self._items[key] = item
-
-    def _account(self, address: int, size: int) -> None:
-        use = self.use[bisect_right(self._bases, address) - 1]
-        use.bytes_written += size
-        use.writes += 1
 
     def _run_write_hooks(self, address: int, data: bytes) -> None:
         for hook in self.write_hooks:

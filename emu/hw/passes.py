@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 class HostPort(Protocol):
-    """The host side of the boundary channels, as the core needs it."""
+    """The host side of the boundary channels, as the core needs it. `keeps_outputs`: it will look at them."""
+
+    keeps_outputs: bool
 
     def input_content(self, channel: Channel, frame: int) -> Content | None:
         """Frame `frame` (from 0, counted since the channel was opened) that the host queued."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from emu.errors import FirmwareError
 from emu.hw.application import Context
+from emu.hw.controls import opcode_name
 from emu.hw.device import Device, StreamLabel
 from emu.hw.faults import Fault, Faults
 from emu.hw.firmware import State
@@ -400,7 +401,7 @@ class Session:
         reply = decode_response(self.device.control(message))
         if reply.major_status:
             fault = self.device.controls.last_fault
-            where: dict[str, object] = {"control": Opcode(reply.opcode).name}
+            where: dict[str, object] = {"control": opcode_name(reply.opcode)}
             error = self.device.firmware.error
             if error is not None and error.status == reply.major_status:
                 where |= {

@@ -87,12 +87,15 @@ class Tracer:
         self._sinks = sinks
         self._clock = clock
         self._pending: list[Event] = []
+        self._limit = self.BATCH
         self.count = 0
 
     def emit(self, event: Event) -> None:
         self._pending.append(event)
-        if len(self._pending) >= self.BATCH:
+        if len(self._pending) >= self._limit:
             self._flush(self._clock())
+            # what is still ahead of the clock is not sorted again before as much has come on top
+            self._limit = self.BATCH + 2 * len(self._pending)
 
     def close(self) -> None:
         self._flush(None)

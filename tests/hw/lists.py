@@ -148,7 +148,7 @@ class Lists:
 
     def program(self, config_bytes: bytes | None = None) -> Program:
         contexts = tuple(
-            ContextProgram(kind, index, data, (len(data),))
+            ContextProgram(kind, index, data, tuple(min(1461, len(data) - at) for at in range(0, len(data), 1461)))
             for kind, index, entries in self.all_lists()
             for data in (b"".join(encode(entries, self.runtime)),)
         )

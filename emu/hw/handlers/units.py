@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from emu.hw.cluster import DEFAULT_KERNEL_DONE_ADDRESS, DEFAULT_KERNEL_DONE_COUNT
 from emu.hw.status import FirmwareStatus as S
-from emu.hw.status import require
+from emu.hw.status import FirmwareStopError
 from emu.trace.events import Event, Kind
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ def check_network(fw: Firmware, network: int, status: S = S.CONTEXT_SWITCH_STATU
     """A network index must be one of the application's."""
     assert fw.application is not None
     count = fw.application.header.networks_count
-    require(network < count, status, f"network {network}: the application has {count}")
+    if network >= count:
+        raise FirmwareStopError(status, f"network {network}: the application has {count}")
 
 
 def enable_lcu_default(fw: Firmware, a: Any) -> None:
