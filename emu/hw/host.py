@@ -74,12 +74,12 @@ class Host:
         """Stop at this many frames (the last, partial batch runs after a batch switch)."""
         self._goal = frames
         for packed, state in self.outputs.items():
-            self._queue_output(packed, state, OUTPUT_QUEUE_DEPTH)
+            self._queue_output(packed, state)
 
     def queue_outputs(self) -> None:
         """Before the first input: buffers on every output."""
         for packed, state in self.outputs.items():
-            self._queue_output(packed, state, OUTPUT_QUEUE_DEPTH)
+            self._queue_output(packed, state)
 
     def feed(self) -> None:
         """Queue input frames as far ahead as the host goes."""
@@ -111,10 +111,12 @@ class Host:
         free = channel.length - (channel.available - channel.processed)
         return free > channel.buffer.descriptors_per_transfer
 
-    def _queue_output(self, packed: int, state: StreamState, transfers: int) -> None:
-        limit = self._goal * self.device.vdma.channel(packed).transfers_per_frame + OUTPUT_QUEUE_DEPTH
-        for _ in range(transfers):
-            if state.queued >= limit or not self._room(packed):
+    def _queue_output(self, packed: int, state: StreamState) -> None:
+        """Keep eight transfers queued, but none beyond the eight behind the last frame wanted."""
+        per_frame = self.device.vdma.channel(packed).transfers_per_frame
+        limit = self._goal * per_frame + OUTPUT_QUEUE_DEPTH
+        while state.queued - state.done * per_frame < OUTPUT_QUEUE_DEPTH and state.queued < limit:
+            if not self._room(packed):
                 return
             state.queued += 1
             self.device.launch(packed)
@@ -141,7 +143,7 @@ class Host:
             state.batch_ns = ns
         if self.keeps_outputs:
             state.contents.append(content)
-        self._queue_output(channel.packed, state, channel.transfers_per_frame)
+        self._queue_output(channel.packed, state)
 
     def free_frames(self, inputs: Iterable[int] | None = None) -> int:
         """Frames that will flow without the host being late: none if outputs are to be kept."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from emu.errors import FirmwareError
 from emu.hw.session import StalledError
 from emu.hw.status import FirmwareStatus
 from emu.sequencer.program import Direction
+from emu.trace.events import Event, Kind, Tracer
 from tests.conftest import SHARED, needs_shared
 from tests.hw.captures import capture_files, layout_of, loaded, run_capture
 
@@ -161,3 +163,22 @@ def test_a_partial_last_batch_completes_wherever_whole_ones_do() -> None:
             assert {stream.frames for stream in group.streams} == {11}, path.name
         completed += 1
     assert completed > 150
+
+
+@pytest.mark.parametrize(("name", "outputs"), [("mnist", 1), ("yolov6n", 9)])
+def test_the_host_queues_as_on_silicon(name: str, outputs: int) -> None:
+    """Eight transfers on every output before the first input, one more for each that completes (silicon-facts.md c:
+    8 x 9 + 1 + 9 = 82 launches for one frame of yolov6n)."""
+    launches: list[Event] = []
+
+    class Launches:
+        def write(self, events: Sequence[Event]) -> None:
+            launches.extend(event for event in events if event.kind is Kind.LAUNCH)
+
+        def close(self) -> None:
+            pass
+
+    run_capture(SHARED / "silicon" / f"{name}.json", 1, tracer_for=lambda clock: Tracer([Launches()], clock))
+    assert len(launches) == 8 * outputs + 1 + outputs
+    assert all("D2H" in event.unit for event in launches[: 8 * outputs])
+    assert "H2D" in launches[8 * outputs].unit
