@@ -234,7 +234,7 @@ def _data(action: Action, runtime: str) -> Iterator[tuple[str, Any]]:
             yield "engine_index", packed >> shift
             yield ("vdma_channel_index" if key == "channel" else "channel_index"), packed & low
         elif key == "lcu":
-            yield "cluster_index", values["packed_lcu_id"] >> 4
+            yield "cluster_index", (values["packed_lcu_id"] & 0x70) >> 4  # firmware-actions.md 1
             yield "lcu_index", values["packed_lcu_id"] & 0xF
         elif key == "mapping":
             yield "type", "dummy" if values["is_dummy_stream"] else "active"
