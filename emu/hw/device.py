@@ -111,6 +111,7 @@ class Device:
         self.applications: list[Application] = []
         self.notifications: list[Notification] = []
         self.first_frame = 0  # number of the first frame after the next ENABLE, where the host counts on
+        self.at_context: Callable[[str], None] | None = None  # told before a list begins
         self.cache_signals = 0
         self.cache_signals_used = 0
         self.firmware = Firmware(self)

@@ -256,6 +256,8 @@ class Firmware:
     def _context(self, context: Context, generation: int, only: frozenset[ActionType] = ALL_ACTIONS) -> Steps:
         """Execute one list, or only its actions of some types."""
         device = self.device
+        if device.at_context is not None:
+            device.at_context(context.name)
         outer, outer_step, started = self.context, self.step, self.now
         self.context, self.context_started = context, self.now
         if not self.batch_switching:
@@ -289,6 +291,7 @@ class Firmware:
             woke = ""
             if wait is not None:
                 woke = yield from self._wait(wait, generation, context)
+                tracer = device.tracer  # a resumed run begins to trace in the middle of a wait
             if step.number == context.last_grant:
                 self.grant_at = self.now
             if device.timestamp_batch is not None and (
