@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -191,6 +191,16 @@ def output_path(argument: str) -> Path:
     if path.is_file() and _is_model(path):
         raise UsageError(f"{path} is an existing model file and is not overwritten", file=str(path))
     return path
+
+
+def output_directory(argument: str, names: Iterable[str]) -> Path:
+    """A directory to write the arrays of these names to; none of its files there may be a model (cli.md)."""
+    from emu.arrays import output_file_name
+
+    directory = Path(argument)
+    for position, name in enumerate(names):
+        output_path(str(directory / output_file_name(position, name)))
+    return directory
 
 
 def _is_model(path: Path) -> bool:

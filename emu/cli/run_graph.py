@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 
 from emu.arrays import save_to_archive, save_to_directory
-from emu.cli.options import Model, located, output_path
+from emu.cli.options import Model, located, output_directory, output_path
 from emu.cli.run import RunOptions
 from emu.graph.executor import run_plan
 from emu.graph.feed import made_up, read_arguments
@@ -27,6 +26,9 @@ def run(options: RunOptions) -> None:
         graph = read_graph(map_file(model.source))
         given = read_arguments(graph, options.input, options.inputs)
         plan = make_plan(graph, options.until)
+    directory = None
+    if options.output_dir is not None:
+        directory = output_directory(options.output_dir, [port.name for port in plan.results])
     seed = options.common.seed
     ports = [port for port in graph.inputs if port.name not in given and port.tensor in _needed(plan)]
     inputs = {**given, **made_up(graph, ports, seed)}
@@ -34,8 +36,8 @@ def run(options: RunOptions) -> None:
     with located(model):
         outputs = run_plan(plan, inputs)
     wall = time.perf_counter() - started
-    if options.output_dir is not None:
-        save_to_directory(Path(options.output_dir), outputs)
+    if directory is not None:
+        save_to_directory(directory, outputs)
     if archive is not None:
         save_to_archive(archive, outputs)
     document = _document(model, plan, seed, given, outputs)

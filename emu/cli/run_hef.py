@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emu.cli.compiling import compile_model, compile_options
-from emu.cli.options import output_path
+from emu.cli.options import output_directory, output_path
 from emu.cli.run import RunOptions
 from emu.cli.run_report import SYNTHETIC, Outcome, document, print_json, text, write_dump
 from emu.cli.tracing import check_trace, trace_sinks, wants_action_lists, writable, write_action_lists
@@ -214,7 +214,7 @@ def _keep(outcome: Outcome, bridges: list[FrameBridge], options: RunOptions) -> 
         for note in bridge.notes:
             sys.stderr.write(f"emu: warning: {note}\n")
     if options.output_dir:
-        save_to_directory(Path(options.output_dir), arrays)
+        save_to_directory(output_directory(options.output_dir, arrays), arrays)
     if options.outputs:
         save_to_archive(output_path(options.outputs), arrays)
     return [

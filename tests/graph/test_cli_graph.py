@@ -177,6 +177,15 @@ def test_a_model_is_never_overwritten(emu, tmp_path: Path):
     assert model.read_bytes() == BY_NAME["conv_basic.om"].data
 
 
+def test_a_model_is_never_overwritten_in_a_folder(emu, tmp_path: Path):
+    model = tmp_path / "00_op_0.npy"
+    model.write_bytes(BY_NAME["conv_basic.om"].data)
+    found = emu("run", BY_NAME["conv_basic.om"].path, "--output-dir", tmp_path)
+    assert (found.code, found.out) == (2, "")
+    assert "00_op_0.npy is an existing model file" in found.err
+    assert model.read_bytes() == BY_NAME["conv_basic.om"].data
+
+
 def test_until_gives_the_operands(emu, tmp_path: Path):
     case = BY_NAME["q_chain_half.om"]
     found = emu(
