@@ -85,6 +85,20 @@ def _pooling_last(rng: Rng) -> Check:
     return Check(a.Pooling(windowH=2, windowW=3, **WINDOW), [x], [want.transpose(0, 2, 3, 1)], last=True)
 
 
+@CASES.add("Pooling isLastConv rounded up by its output alone")
+def _pooling_last_rounded(rng: Rng) -> Check:
+    x = normal(rng, 1, 2, 6, 7)
+    (want,) = onnx("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    attr = a.Pooling(windowH=3, windowW=3, strideH=2, strideW=2)
+    return Check(attr, [x], [want.transpose(0, 2, 3, 1)], last=True)
+
+
+@CASES.add("Reshape isLastConv to the dims of its output")
+def _reshape_last(rng: Rng) -> Check:
+    x = normal(rng, 2, 12)
+    return Check(a.Reshape(), [x], [x.reshape(2, 2, 2, 3).transpose(0, 2, 3, 1)], last=True)
+
+
 @CASES.add("DepthwiseConv2D")
 def _depthwise(rng: Rng) -> Check:
     x, w = normal(rng, 1, 3, 6, 7), normal(rng, 3, 2, 3, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -235,6 +236,12 @@ for _mode, _size, _ceil in itertools.product(POOLS, (6, 7, 8), (False, True)):
         )
         return Check(attr, [x], want, "close")
 
+    @CASES.add(f"Pooling {_mode.name} {_size} {'ceil' if _ceil else 'floor'} by its output alone")
+    def _pooling_by_output(rng: Rng, mode: b.PoolMode = _mode, size: int = _size, ceil: bool = _ceil) -> Check:
+        made = _pooling_round(rng, mode, size, ceil)
+        other = b.RoundMode.FLOOR if ceil else b.RoundMode.CEIL
+        return replace(made, attr=replace(made.attr, roundMode=other))
+
     @CASES.add(f"Pooling {_mode.name} {_size} {'same' if _ceil else 'valid'}")
     def _pooling_same(rng: Rng, mode: b.PoolMode = _mode, size: int = _size, same: bool = _ceil) -> Check:
         x = normal(rng, 1, 2, size, size)
@@ -420,7 +427,7 @@ REFUSED = {
     "window 0": (pool(windowH=0), "window"),
     "window larger than the map": (pool(windowH=7), "window"),
     "pool stride 0": (pool(strideW=0), "stride"),
-    "pool dims": (pool(shape=(1, 2, 3, 3)), "the file says"),
+    "pool dims of neither rounding": (pool(shape=(1, 2, 4, 4)), "the file says"),
     "resize UNKNOW": (resize(method=b.ResizeMethod.UNKNOW), "method"),
     "resize 0": (resize(newHeight=0), "newHeight"),
     "upsample mode": (block(b.Upsample("cubic", (1, 1, 2, 2))), "cubic"),

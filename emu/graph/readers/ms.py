@@ -158,18 +158,20 @@ class _SubgraphReader:
         if op_def.attr is None:
             raise OpError("the node is without operator (attr NONE)", status=GraphStatus.GRAPH_UNSUPPORTED)
         tensors = self.graph.tensors
+        is_last_conv = isinstance(op_def, ms_v0_1.OpDef) and op_def.isLastConv
         site = Site(
             kind,
             [tensors[at] for at in node.inputs if at is not None],
             [tensors[at] for at in node.outputs],
             [each is not None for each in node.quantisations] or [False] * (len(node.inputs) + len(node.outputs)),
+            is_last_conv,
         )
         op = LOWERINGS[kind](op_def.attr, site)
         if op is None:
             return None
         if site.more:
             self._append_operands(node, site.more)
-        if isinstance(op_def, ms_v0_1.OpDef) and op_def.isLastConv:
+        if is_last_conv:
             op = Adapted(op, result_axes=(0, 2, 3, 1))
         if any(tensor.shape == (1,) for tensor in site.outputs):
             op = Adapted(op, one_for_scalar=True)

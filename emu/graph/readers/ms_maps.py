@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import TypeAlias
 
+import numpy as np
+
 from emu.graph.ir import Tensor
-from emu.graph.ops import Op, OpError
+from emu.graph.ops import Op, Operand, OpError
 from emu.graph.ops.activation import Activation, Epilogue, Function
 from emu.graph.ops.adapted import Adapted, View
 from emu.graph.ops.conv import Conv, ConvTranspose
@@ -166,7 +170,7 @@ def _pooling(attr: a.Pooling | b.Pooling, at: Site) -> Op:
         ceil, whole = attr.roundMode is b.RoundMode.CEIL, attr.global_
     else:
         ceil, whole = attr.caffeMode, False
-    return Pool(
+    op = Pool(
         mode=PoolMode.MAX if attr.poolingMode.name == "MAX_POOLING" else PoolMode.AVERAGE,
         window=(attr.windowH, attr.windowW),
         strides=(attr.strideH, attr.strideW),
@@ -176,6 +180,21 @@ def _pooling(attr: a.Pooling | b.Pooling, at: Site) -> Op:
         whole=whole,
         channel_last=channels_last(attr),
     )
+    return _rounded_as_the_output(op, at)
+
+
+def _rounded_as_the_output(op: Pool, at: Site) -> Pool:
+    """The pooling with the rounding that gives the dims of the output, which are the authority (MS-O2).
+
+    Caffe's models carry dims rounded up beside attributes that round down (ms-predict.md 4). Other dims than those of
+    one of both roundings stay a contradiction (MS-T3).
+    """
+    x = Operand(at.shape(0), np.dtype(np.float32))
+    other = replace(op, ceil=not op.ceil)
+    with suppress(OpError):  # what is wrong with the attributes is told of the op as the file has it
+        if op.shape(x) != at.output_shape and other.shape(x) == at.output_shape:
+            return other
+    return op
 
 
 @lowers("Resize")

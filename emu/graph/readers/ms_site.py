@@ -24,12 +24,16 @@ LOWERINGS: dict[str, Lowering] = {}
 
 @dataclass(slots=True)
 class Site:
-    """The operands and results of one node; `more` collects constants that the op needs beside the file's operands."""
+    """The operands and results of one node; `more` collects constants that the op needs beside the file's operands.
+
+    `is_last_conv`: the file has the result of the op transposed from NCHW to NHWC (MS-O18).
+    """
 
     type: str
     inputs: list[Tensor]
     outputs: list[Tensor]
     quantised: list[bool]
+    is_last_conv: bool = False
     more: list[Array] = field(default_factory=list)
 
     def shape(self, place: int) -> Shape:
@@ -64,10 +68,11 @@ class Site:
 
     @property
     def output_shape(self) -> Shape:
-        """Dims of the only, or first, result."""
+        """Dims of the only, or first, result as the op computes it."""
         if not self.outputs:
             raise OpError("has no output", status=GraphStatus.GRAPH_STRUCTURE)
-        return self.outputs[0].shape
+        shape = self.outputs[0].shape
+        return (shape[0], shape[3], shape[1], shape[2]) if self.is_last_conv and len(shape) == 4 else shape
 
     def weight_axes(self, place: int, own: str, wanted: str) -> tuple[int, ...]:
         """Axes that bring a weight from the order its format names to `wanted`; NCHW there means `own` (MS-T4)."""
