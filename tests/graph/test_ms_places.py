@@ -161,6 +161,17 @@ STRIDED: dict[str, tuple[dict[str, Any], Any]] = {  # what Python's own slicing 
         {"begin": (1, 0, -1), "end": (2, 5, 0), "stride": (1, 1, 1), "shrinkAxisMask": 0b101},
         np.s_[1, :, -1],
     ),
+    "shrink does not heed the masks": (
+        {
+            "begin": (1, 0, -1),
+            "end": (2, 5, 0),
+            "stride": (1, 2, 3),
+            "shrinkAxisMask": 0b101,
+            "beginMask": 0b111,
+            "endMask": 0b101,
+        },
+        np.s_[1, :5:2, -1],
+    ),
     "new axis": (
         {"begin": (0, 1, 0, 1), "end": (0, 3, 0, 4), "stride": (1, 1, 1, 1), "newAxisMask": 0b101},
         np.s_[None, 1:3, None, 1:4],
@@ -596,6 +607,7 @@ REFUSED = {
     ),
     "too many entries": (one(b.StridedSlice(begin=(0,) * 3, end=(1,) * 3, stride=(1,) * 3), X), "begin"),
     "shrink beyond": (one(b.StridedSlice(begin=(4,), end=(5,), stride=(1,), shrinkAxisMask=1), X), "begin"),
+    "shrink backwards": (one(b.StridedSlice(begin=(1,), end=(0,), stride=(-1,), shrinkAxisMask=1), X), "stride"),
     "lengths of entries": (one(b.StridedSlice(begin=(0,), end=(1, 1), stride=(1,)), X), "end"),
     "crop": (one(b.CaffeCrop(0, (1,)), X, X), "offsets"),
     "pad mode": (one(b.Pad(b.PaddingMode.MODE_RESERVED, (0,) * 4), X), "paddingmode"),
@@ -623,6 +635,10 @@ REFUSED = {
     "sparse places": (
         one(b.SparseToDense(), np.array([[4, 0]], np.int32), np.array([4, 5], np.int32), X[0, :1]),
         "0..3",
+    ),
+    "sparse default": (
+        one(b.SparseToDense(), np.array([[0, 0]], np.int32), np.array([4, 5], np.int32), X[0, :1], X[0, :2]),
+        "default",
     ),
     "no ids": (one(b.EmbeddingLookup(), X), "ids"),
     "id beyond": (one(b.EmbeddingLookup((4,)), X, shape=(1, 5)), "0..3"),

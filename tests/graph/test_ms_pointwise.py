@@ -450,6 +450,7 @@ REFUSED = {
     "activation without slope": (one(b.Activation(b.ActivationType.LEAKY_RELU), ZEROS), "no slope"),
     "activation UNKNOW": (one(b.Activation(b.ActivationType.UNKNOW), ZEROS), "is no activation"),
     "eltwise UNKNOW": (one(b.Eltwise(b.EltwiseMode.UNKNOW), ZEROS, ZEROS), "UNKNOW"),
+    "eltwise of one": (one(b.Eltwise(b.EltwiseMode.SUM), ZEROS), "needs 2 inputs"),
     "eltwise shapes": (one(b.Eltwise(b.EltwiseMode.SUM), ZEROS, np.zeros((3, 2), np.float32)), "differ"),
     "one operand of two": (one(b.Add(), ZEROS), "at least 2 inputs"),
     "three operands of two": (one(b.Add(), ZEROS, ZEROS, ZEROS), "at most 2 inputs"),

@@ -156,6 +156,8 @@ class SparseToDense(Op):
             raise OpError(f"indices {list(indices.shape)} for an output of {len(self.dims)} dimensions")
         if values.shape not in ((), (1,), (count,)):
             raise OpError(f"values {list(values.shape)} for {count} places")
+        if default is not None and default.shape not in ((), (1,)):
+            raise OpError(f"default is {list(default.shape)}, not one value")
         return self.dims
 
     def _check_dims(self, dims: Array) -> None:
@@ -166,7 +168,7 @@ class SparseToDense(Op):
         self._check_dims(shape)
         rows = indices.reshape(-1, len(self.dims))
         out = np.zeros(self.dims, values.dtype)
-        if default is not None and default.size:
+        if default is not None:
             out[...] = default.reshape(-1)[0]
         out[tuple(checked_places(rows[:, axis], size) for axis, size in enumerate(self.dims))] = values.reshape(-1)
         return out

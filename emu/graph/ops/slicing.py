@@ -108,10 +108,10 @@ class StridedSlice(Op):
 
     def _selector(self, at: int, size: int, axis: int) -> slice | int:
         begin, end, stride = self.begin[at], self.end[at], self.stride[at]
-        if self.shrink_axis_mask >> at & 1:
+        if self.shrink_axis_mask >> at & 1:  # the masks for begin and end mean nothing here (TensorFlow)
+            if stride <= 0:
+                raise OpError(f"stride {stride} on axis {axis}, which goes", "stride")
             place = begin + size if begin < 0 else begin
-            if self.begin_mask >> at & 1:
-                place = 0
             if not 0 <= place < size:
                 raise OpError(f"element {begin} of {size} on axis {axis}", "begin")
             return place

@@ -98,6 +98,7 @@ def _eltwise(attr: a.Eltwise | b.Eltwise, at: Site) -> Op:
     if attr.mode.name not in _ELTWISE:
         raise unsupported(f"{attr.mode.value} {attr.mode.name} is no mode", "mode")
     mode, function = _ELTWISE[attr.mode.name]
+    at.need(2)
     if len(at.inputs) == 2 and len(at.shape(0)) == 4 and len(at.shape(1)) == 1:
         return Binary(function, axis=1)
     return Eltwise(mode)
