@@ -338,16 +338,18 @@ class ReadWasWritten(Rule):
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
-        self._written: dict[int, int] = {}
+        self._written: dict[int, range] = {}
 
     def check(self, record: Record) -> Iterator[str]:
         if _application_begins(record):
             self._written.clear()
         elif record["kind"] == "transfer" and record.get("cause", "").startswith("inter-context"):
             address, frame = record["arguments"]["dma_address"], record.get("frame", -1)
+            written = self._written.get(address, range(0))
             if record["unit"].endswith("(D2H)"):
-                self._written[address] = frame
-            elif self._written.get(address, -1) < frame:
+                first = written.start if frame == written.stop else frame
+                self._written[address] = range(first, frame + 1)
+            elif frame not in written:
                 yield f"frame {frame} is read from the buffer at 0x{address:X}, where it was never written"
 
 

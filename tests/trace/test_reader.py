@@ -1,0 +1,130 @@
+"""Bad traces: one clear line, exit code 3, nothing overwritten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from emu.errors import HailoError
+from emu.trace.reader import TraceReader
+from tests.trace.helpers import TWO_CONTEXT, Cli, changed, records_of
+
+
+def test_a_sound_trace(two_context: Path) -> None:
+    reader = TraceReader(two_context)
+    assert (reader.header.model, reader.header.runtime, reader.header.batch) == (TWO_CONTEXT.name, "4.23", 2)
+    assert list(reader) == records_of(two_context)[1:-1]
+
+
+FOREIGN = {
+    "empty": (b"", "an empty file"),
+    "text": (b"hello\nworld\n", "a text file"),
+    "hef": (b"\x01HEF" + bytes(100), "no emu trace"),
+    "zip": (b"PK\x03\x04" + bytes(100), "a zip archive"),
+    "json": (b'{"runs": []}\n', "no emu trace"),
+    "perfetto": (b"\x0a\x10\x50\x01\xe2\x03" + bytes(range(200)), "no emu trace"),
+    "other version": (b'{"schema":"emu-trace","version":99}\n', "schema version 99, this emu reads 1"),
+    "no version": (b'{"schema":"emu-trace"}\n', "schema version None"),
+    "half a header": (b'{"schema":"emu-trace","version":1,"mod', "cut off"),
+    "header without fields": (b'{"schema":"emu-trace","version":1}\n', "lacks"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("command", ["diff", "check"])
+def test_foreign_files(name: str, command: str, cli: Cli, tmp_path: Path, two_context: Path) -> None:
+    content, expected = FOREIGN[name]
+    path = tmp_path / "x"
+    path.write_bytes(content)
+    if command == "check":
+        assert cli("check", "--trace", path) == 3
+    else:
+        assert cli("diff", two_context, path) in (2, 3)  # a HEF or a capture is readable, but no trace
+    assert cli.err.count("\n") == 1
+    if command == "check":
+        assert expected in cli.err
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("keep", [1, 100, 1000, 5000])
+def test_cut_off_anywhere(keep: int, cli: Cli, tmp_path: Path, two_context: Path) -> None:
+    """Also at the end of a line: the end record is missing then."""
+    path = tmp_path / "x"
+    whole = two_context.read_bytes()
+    for size in (keep, whole.index(b"\n", keep) + 1):
+        path.write_bytes(whole[:size])
+        assert cli("check", "--trace", path) == 3, size
+        assert cli.err.startswith("emu: error: HAILO_INVALID_ARGUMENT(2): ")
+        assert cli.err.count("\n") == 1
+
+
+def test_every_cut_of_the_last_lines(tmp_path: Path, two_context: Path) -> None:
+    whole = two_context.read_bytes()
+    path = tmp_path / "x"
+    for size in range(len(whole) - 300, len(whole)):
+        path.write_bytes(whole[:size])
+        with pytest.raises(HailoError, match=r"cut off|damaged"):
+            list(TraceReader(path))
+
+
+def test_lost_and_added_records(tmp_path: Path, two_context: Path) -> None:
+    lines = two_context.read_bytes().splitlines(keepends=True)
+    path = tmp_path / "x"
+    path.write_bytes(b"".join(lines[:50] + lines[51:]))
+    with pytest.raises(HailoError, match="some are missing"):
+        list(TraceReader(path))
+    path.write_bytes(b"".join([*lines, lines[-2]]))
+    with pytest.raises(HailoError, match="behind the end record"):
+        list(TraceReader(path))
+
+
+HOSTILE = [
+    {"ns": 1},
+    {"kind": "action"},
+    {"ns": "1", "kind": "action"},
+    {"ns": 1, "kind": "nonsense"},
+    {"ns": 1, "kind": "action"},
+    {"ns": 1, "kind": "action", "action": "LCU_INTERRUPT", "arguments": {}},
+    {"ns": 1, "kind": "action", "action": "LCU_INTERRUPT", "arguments": []},
+    {"ns": 1, "kind": "action", "action": 5, "arguments": {"packed_lcu_id": "x"}},
+    {"ns": 1, "kind": "context_begin", "context": "dynamic_x"},
+    {"ns": 1, "kind": "context_begin", "context": 5},
+    {"ns": 1, "kind": "transfer", "unit": 5},
+    {"ns": 1, "kind": "launch", "unit": "channel 2"},
+]
+
+
+@pytest.mark.parametrize("record", HOSTILE, ids=str)
+def test_hostile_records(record: dict[str, object], cli: Cli, tmp_path: Path, two_context: Path) -> None:
+    """Never a traceback: the rules and the comparison refuse the line, or say what is wrong with it."""
+    path = changed(two_context, tmp_path / "x", lambda records: records.insert(60, record))
+    assert cli("check", "--trace", path) in (3, 6)
+    assert cli("diff", two_context, path) in (3, 6)
+    assert cli("diff", path, two_context, "--json") in (3, 6)
+
+
+def test_a_trace_never_overwrites_a_model(cli: Cli, tmp_path: Path) -> None:
+    model = tmp_path / "x.trace"
+    model.write_bytes(TWO_CONTEXT.read_bytes())
+    for form in ("jsonl", "text", "perfetto", "fw-actions"):
+        assert cli("run", TWO_CONTEXT, f"--trace={model}", "--trace-format", form) == 2
+    assert cli("run", TWO_CONTEXT, "--dump-action-list", model) == 2
+    assert cli("run", TWO_CONTEXT, "--coverage-file", model) == 2
+    assert model.read_bytes() == TWO_CONTEXT.read_bytes()
+
+
+def test_two_traces_of_one_run_are_the_same_bytes(cli: Cli, tmp_path: Path) -> None:
+    for form in ("jsonl", "text", "perfetto", "fw-actions"):
+        for name in ("a", "b"):
+            assert cli("run", TWO_CONTEXT, f"--trace={tmp_path / name}", "--trace-format", form) == 0
+        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_failed_run_leaves_a_whole_trace(cli: Cli, tmp_path: Path) -> None:
+    target = tmp_path / "x.trace"
+    assert cli("run", TWO_CONTEXT, "--inject", "stall-channel:2", f"--trace={target}") == 5
+    records = list(TraceReader(target))
+    assert records[-1]["kind"] == "stall"
+    assert orjson.loads(target.read_bytes().splitlines()[-1])["kind"] == "end"
