@@ -7,7 +7,7 @@ from enum import Enum
 from pathlib import Path
 from typing import BinaryIO
 
-from emu.errors import HailoError, HailoStatus
+from emu.files import open_regular
 
 HEAD_SIZE = 4096
 HEF_MAGIC = b"\x01HEF"
@@ -102,22 +102,8 @@ def _is_text(data: bytes) -> bool:
 
 
 def read_head(source: Path | BinaryIO) -> bytes:
-    """The first bytes of a file.
-
-    HAILO_OPEN_FILE_FAILURE if it cannot be opened, HAILO_FILE_OPERATION_FAILURE for a directory, which opens but does
-    not read (file_utils.cpp of HailoRT).
-    """
+    """The first bytes of a file. Raises as `open_regular`."""
     if not isinstance(source, Path):
         return source.read(HEAD_SIZE)
-    try:
-        with source.open("rb") as file:
-            return file.read(HEAD_SIZE)
-    except IsADirectoryError as error:
-        raise HailoError(
-            HailoStatus.HAILO_FILE_OPERATION_FAILURE, f"{source} is a directory", file=str(source)
-        ) from error
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise HailoError(
-            HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open {source}: {reason}", file=str(source)
-        ) from error
+    with open_regular(source) as file:
+        return file.read(HEAD_SIZE)

@@ -10,14 +10,14 @@ import click
 import orjson
 
 from emu.cli.options import HefOptions, hef_options, open_model
-from emu.errors import UsageError
+from emu.errors import HailoError, UsageError
+from emu.files import read_document
 from emu.sequencer.actions import RUNTIMES, Located, Repeated, decode, describe
 from emu.sequencer.control import ApplicationHeader
 from emu.sequencer.program import ContextProgram, ContextType, NetworkGroupProgram, Program
 
 _RECORD_SIZE = 4104  # of an action list record in DDR (firmware-actions.md 4)
 _HEX_FIELDS = frozenset({"dma_address", "address", "mask", "active_apu", "active_ia", "active_sc", "active_l2", "data"})
-_LARGEST_LIST = 64 << 20
 
 
 @click.command()
@@ -181,13 +181,11 @@ def _read(argument: str) -> bytes | None:
     """The file's bytes; None where the argument is no file but hex itself."""
     if _is_hex(argument.encode()):
         return None
-    path = Path(argument)
     try:
-        if path.stat().st_size > _LARGEST_LIST:
-            raise UsageError(f"{argument} is larger than {_LARGEST_LIST} bytes: no action list", file=argument)
-        return path.read_bytes()
-    except (OSError, ValueError):
-        raise UsageError(f"--decode {argument[:60]!r} is neither hex nor a file that can be read") from None
+        return read_document(Path(argument))
+    except HailoError as error:
+        what = f"no hex, and {error.message}" if len(argument) <= 240 else "neither hex nor a file that can be read"
+        raise UsageError(f"--decode {argument[:60]!r} is {what}") from None
 
 
 def _is_hex(text: bytes) -> bool:

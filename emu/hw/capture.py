@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from emu.errors import HailoError, HailoStatus
+from emu.files import read_document
 from emu.sequencer.actions import ActionType, Repeated, decode
 from emu.sequencer.control import ApplicationHeader, Opcode, decode_request
 from emu.sequencer.program import (
@@ -52,7 +53,7 @@ def load_capture(path: Path) -> CapturedRun:
     HAILO_INVALID_ARGUMENT where the file is not JSON or lacks what a run needs.
     """
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(read_document(path))
         if not isinstance(document, dict):
             raise ValueError("the document is no object")
         if "contexts" in document:
@@ -63,10 +64,6 @@ def load_capture(path: Path) -> CapturedRun:
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
         raise HailoError(
             HailoStatus.HAILO_INVALID_ARGUMENT, f"not a capture: {type(error).__name__}: {error}", file=str(path)
-        ) from None
-    except OSError as error:
-        raise HailoError(
-            HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot be read: {error.strerror}", file=str(path)
         ) from None
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emu.errors import HailoError, HailoStatus
+from emu.files import read_document
 from emu.hw.status import FirmwareStatus
 from emu.sequencer.actions import ActionType
 
@@ -53,13 +54,8 @@ class Coverage:
         import orjson
 
         try:
-            found = orjson.loads(path.read_bytes())
+            found = orjson.loads(read_document(path))
             parts = [{str(name): int(count) for name, count in found[part].items()} for part in _PARTS]
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise HailoError(
-                HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open {path}: {reason}", file=str(path)
-            ) from None
         except (ValueError, KeyError, TypeError, AttributeError):
             raise HailoError(
                 HailoStatus.HAILO_INVALID_ARGUMENT, f"{path} is no coverage report of emu", file=str(path)

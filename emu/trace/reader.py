@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from emu.errors import HailoError, HailoStatus
+from emu.files import open_regular
 from emu.recognise import foreign_name
 from emu.sequencer.actions import RUNTIMES
 from emu.trace.events import END, SCHEMA, SCHEMA_VERSION, Header, Kind
@@ -32,16 +33,9 @@ class TraceReader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            with path.open("rb") as file:
-                head = file.readline(_MAX_HEADER)
-                rest = file.read(_MAX_HEADER) if not is_trace(head) else b""
-        except OSError as error:
-            raise HailoError(
-                HailoStatus.HAILO_OPEN_FILE_FAILURE,
-                f"cannot open {path}: {(error.strerror or str(error)).lower()}",
-                file=str(path),
-            ) from None
+        with open_regular(path) as file:
+            head = file.readline(_MAX_HEADER)
+            rest = file.read(_MAX_HEADER) if not is_trace(head) else b""
         self.header = self._header(head, rest)
 
     @property
@@ -56,7 +50,7 @@ class TraceReader:
         """The lines of the records, header and end excluded; a trace without its end is cut off."""
         number, line = 1, b""
         end = f'"kind":"{END}"'.encode()
-        with self.path.open("rb") as file:
+        with open_regular(self.path) as file:
             next(file)
             for number, line in enumerate(file, 2):
                 if end in line and line.endswith(b"\n"):

@@ -156,3 +156,36 @@ def test_a_model_is_never_overwritten(
     assert (code, out) == (2, "")
     assert "is an existing model file and is not overwritten" in err
     assert target.read_bytes() == before
+
+
+READERS = [
+    "run {}",
+    "run --actions {}",
+    "actions {}",
+    "actions --runtime 4.23 --decode {}",
+    "inspect {}",
+    "parse-hef {}",
+    "estimate {}",
+    "disasm {} -o x.yaml",
+    "asm {} -o x.hef",
+    "diff {} {}",
+    "check {}",
+    "check --trace {}",
+]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+@pytest.mark.parametrize("command", READERS)
+def test_what_would_block_or_never_end_is_not_read(tmp_path: Path, command: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for source in (str(pipe), "/dev/zero"):
+        if not Path(source).exists():
+            continue
+        arguments = [source if word == "{}" else word for word in command.split()]
+        done = subprocess.run(
+            [sys.executable, "-m", "emu", *arguments], capture_output=True, cwd=ROOT, timeout=30, text=True
+        )
+        assert done.returncode in (2, 3)
+        assert "not a regular file" in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr

@@ -1,0 +1,47 @@
+"""Opening what a user names: a regular file only, for anything else could block or never end."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from emu.errors import HailoError, HailoStatus
+
+LARGEST_DOCUMENT = 1 << 28
+"""No capture, action list or report comes near it."""
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading.
+
+    HAILO_OPEN_FILE_FAILURE if it cannot be opened, HAILO_FILE_OPERATION_FAILURE for a directory, which opens but does
+    not read (file_utils.cpp of HailoRT), and for a device or pipe.
+    """
+    try:
+        # opening a pipe would wait for its other end; reading a regular file never waits
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError) as error:
+        reason = ((error.strerror if isinstance(error, OSError) else None) or str(error)).lower()
+        raise _refusal(HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open {path}: {reason}", path) from error
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    what = "a directory" if stat.S_ISDIR(mode) else "not a regular file (`-` reads standard input)"
+    raise _refusal(HailoStatus.HAILO_FILE_OPERATION_FAILURE, f"{path} is {what}", path)
+
+
+def read_document(path: Path) -> bytes:
+    """All of a file that must fit into memory. Raises as `open_regular`, and where it is larger than any document."""
+    with open_regular(path) as file:
+        data = file.read(LARGEST_DOCUMENT + 1)
+    if len(data) > LARGEST_DOCUMENT:
+        text = f"{path} is larger than {LARGEST_DOCUMENT} bytes"
+        raise _refusal(HailoStatus.HAILO_FILE_OPERATION_FAILURE, text, path)
+    return data
+
+
+def _refusal(status: HailoStatus, text: str, path: Path) -> HailoError:
+    return HailoError(status, text, file=str(path))
