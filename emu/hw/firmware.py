@@ -50,6 +50,7 @@ NEXT_CONTEXT = frozenset(
 )
 HOST_WAITS = frozenset({_A.APPLICATION_CHANGE_INTERRUPT, _A.WAIT_FOR_CACHE_UPDATED})
 ALL_ACTIONS = frozenset(_A)
+ACTION_NAMES = {kind: kind.name for kind in _A}
 
 
 class State(Enum):
@@ -255,9 +256,9 @@ class Firmware:
 
     def _context(self, context: Context, generation: int, only: frozenset[ActionType] = ALL_ACTIONS) -> Steps:
         """Execute one list, or only its actions of some types."""
-        device = self.device
+        device, name = self.device, context.name
         if device.at_context is not None:
-            device.at_context(context.name)
+            device.at_context(name)
         outer, outer_step, started = self.context, self.step, self.now
         self.context, self.context_started = context, self.now
         if not self.batch_switching:
@@ -265,10 +266,10 @@ class Firmware:
             device.clusters.start_context()
             device.core.passes = [one for one in device.core.passes if not one.finished]
         self.activated_streams.clear()
-        written = device.memory.begin(context.name)
+        written = device.memory.begin(name)
         tracer = device.tracer
         if tracer is not None:
-            tracer.emit(Event(self.now, Kind.CONTEXT_BEGIN, self._index, context.name))
+            tracer.emit(Event(self.now, Kind.CONTEXT_BEGIN, self._index, name))
         costs, coverage = self._costs, device.coverage
         for step in context.steps:
             if step.type not in only:
@@ -305,9 +306,9 @@ class Firmware:
                         self.now,
                         Kind.ACTION,
                         self._index,
-                        context.name,
+                        name,
                         step.number,
-                        kind.name,
+                        ACTION_NAMES[kind],
                         step.arguments._asdict(),
                         cause=woke,
                         woke=self.note,
@@ -320,7 +321,7 @@ class Firmware:
         if only is not NEXT_CONTEXT:
             context.runs += 1
         if tracer is not None:
-            tracer.emit(Event(self.now, Kind.CONTEXT_END, self._index, context.name))
+            tracer.emit(Event(self.now, Kind.CONTEXT_END, self._index, name))
         self.context, self.step = outer, outer_step
         if self.batch_switching:
             device.memory.resume(written)
