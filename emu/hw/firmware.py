@@ -182,6 +182,9 @@ class Firmware:
         yield from self._meet_clock(generation)
         self.state, self.activated_at = State.RUNNING, self.now
         self.device.core.changed.notify()
+        # the reply to ENABLE goes out here, before any configuration is fetched (silicon-facts.md b)
+        yield self.clock.timeout(0)
+        self._check(generation)
         while True:
             try:
                 yield from self._batches(application, generation)

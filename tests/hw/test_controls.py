@@ -10,6 +10,7 @@ import pytest
 
 from emu.hw.breakpoints import BreakpointStatus, Place, encode_place
 from emu.hw.device import Device
+from emu.hw.memory import difference
 from emu.hw.profiles import load
 from emu.hw.status import FirmwareStatus as S
 from emu.sequencer.actions import decode
@@ -312,3 +313,26 @@ def test_reset_forgets_everything() -> None:
     assert device.memory.snapshot()
     device.control(encode_request(Opcode.RESET, (b"\0",)))
     assert not device.memory.snapshot() and not device.applications
+
+
+def test_enable_replies_before_the_configuration_is_fetched() -> None:
+    session = single().session()
+    device = session.device
+    assert _status(device.control(ENABLE)) == 0
+    assert device.config.ccw_bytes == 0
+    assert all(channel.host_opened for channel in device.vdma.channels.values())
+    device.run_until(lambda: device.firmware.resting)
+    assert device.config.ccw_bytes == 3 * 512
+
+
+def test_memory_of_two_runs_can_be_compared() -> None:
+    def memory(value: int) -> dict[int, bytes]:
+        lists = single()
+        lists.preliminary.append(act("WRITE_DATA_BY_TYPE", address=0x20000684, data=value, mask=0xFFFFFFFF))
+        device = lists.run().device
+        assert device is not None
+        return device.memory.snapshot()
+
+    assert list(difference(memory(5), memory(5))) == []
+    (found,) = difference(memory(5), memory(6))
+    assert (found.address, found.before, found.after) == (0x20000684, b"\5\0\0\0", b"\6\0\0\0")
