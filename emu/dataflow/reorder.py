@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from emu.errors import HailoError, HailoStatus
@@ -23,6 +24,9 @@ RGB_FEATURES = 3
 RGB4_ROW_ALIGNMENT = 4  # elements
 F8CR_BLOCK = 8  # elements, also of 16-bit types
 FEW_FEATURES = 8  # up to here features are moved one by one
+
+_RGB_MASK = np.uint32(0xFFFFFF)  # the bytes of a pixel in a word of `_rgb_words`
+_WORD_BYTES = (4, 8)  # padded pixels that are stored as one number
 
 
 def _refuse(what: str, host: Shape, hw: Shape) -> HailoError:
@@ -46,6 +50,11 @@ def _grid(frame: Elements, shape: Shape) -> Elements:
     return frame[: shape.elements].reshape(shape)
 
 
+def _pixels(frame: Elements, shape: Shape) -> Elements:
+    """The frame as [height, width] of whole feature vectors, which numpy moves as one."""
+    return _rows(frame, shape).view(f"V{shape.features * frame.itemsize}")
+
+
 def _planes(frame: Elements, shape: Shape) -> Elements:
     """The frame as [height, features, width], the NHCW view."""
     return frame[: shape.elements].reshape(shape.height, shape.features, shape.width)
@@ -53,11 +62,43 @@ def _planes(frame: Elements, shape: Shape) -> Elements:
 
 def _copy_pixels(pixels: Elements, out: Elements) -> None:
     """[h, w, f] -> [h, w, f]; a few features are copied one by one, numpy's inner runs are that short otherwise."""
-    if pixels.shape[2] > FEW_FEATURES:
+    if pixels.shape[2] > FEW_FEATURES or (_pixels_adjoin(pixels) and _pixels_adjoin(out)):
         out[:] = pixels
         return
     for feature in range(pixels.shape[2]):
         out[:, :, feature] = pixels[:, :, feature]
+
+
+def _pixels_adjoin(pixels: Elements) -> bool:
+    """Whether the rows of [h, w, f] are one run of elements each."""
+    return pixels.strides[1:] == (pixels.shape[2] * pixels.itemsize, pixels.itemsize)
+
+
+def _pad_pixels(pixels: Elements, out: Elements) -> None:
+    """[h, w, f] -> [h, w, F], zeros behind the f features of a pixel."""
+    features, wide = pixels.shape[2], out.shape[2]
+    if _is_rgb_bytes(pixels) and wide in _WORD_BYTES:
+        np.bitwise_and(_rgb_words(pixels), _RGB_MASK, out=out.view(f"<u{wide}")[:, :, 0])
+        return
+    _copy_pixels(pixels, out[:, :, :features])
+    out[:, :, features:] = 0
+
+
+def _is_rgb_bytes(pixels: Elements) -> bool:
+    """Whether [h, w, f] are pixels that `_rgb_words` can take up."""
+    return pixels.size > 0 and pixels.shape[2] == RGB_FEATURES and pixels.itemsize == 1 and pixels.flags.c_contiguous
+
+
+def _rgb_words(pixels: Elements, byte_order: str = "<") -> Elements:
+    """[h, w, 3] bytes -> [h, w] numbers: a pixel in `byte_order`, and the next one's first byte behind it.
+
+    numpy moves single bytes one at a time; one load a pixel leaves the rest to operations on many at once.
+    """
+    flat = pixels.reshape(-1)
+    words = np.empty(flat.size // RGB_FEATURES, np.uint32)
+    words[:-1] = np.ndarray((words.size - 1,), f"{byte_order}u4", flat, 0, (RGB_FEATURES,))
+    words[-1] = np.append(flat[-RGB_FEATURES:], np.uint8(0)).view(f"{byte_order}u4")[0]
+    return words.reshape(pixels.shape[:2])
 
 
 def _same(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -> None:
@@ -75,7 +116,15 @@ def _same(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -> N
 
 
 def _nhwc_to_nhcw(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -> None:
-    _fill_nhcw(_grid(src, src_shape).transpose(0, 2, 1), dst, src_shape, dst_shape)
+    pixels = _grid(src, src_shape)
+    if not _is_rgb_bytes(pixels):
+        _fill_nhcw(pixels.transpose(0, 2, 1), dst, src_shape, dst_shape)
+        return
+    planes = nhcw_planes(dst, src_shape, dst_shape)
+    words = _rgb_words(pixels)
+    for feature in range(RGB_FEATURES):
+        planes[:, feature] = words  # its lowest byte
+        words >>= np.uint32(8)
 
 
 def _nhcw_to_nhcw(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -> None:
@@ -125,8 +174,7 @@ def _to_fcr(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) ->
     """Features padded with zeros pixel by pixel; columns beyond the host's width untouched."""
     _require_fit(src_shape, dst_shape)
     out = _grid(dst, dst_shape)[: src_shape.height, : src_shape.width]
-    _copy_pixels(_grid(src, src_shape), out[:, :, : src_shape.features])
-    out[:, :, src_shape.features :] = 0
+    _pad_pixels(_grid(src, src_shape), out)
 
 
 def _f8cr_blocks(host: Shape, hw: Shape) -> int:
@@ -150,9 +198,7 @@ def _to_f8cr(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -
     grid = _grid(src, src_shape)
     for block in range(blocks):
         features = grid[:, :, block * F8CR_BLOCK : (block + 1) * F8CR_BLOCK]
-        target = out[: src_shape.height, block, : src_shape.width]
-        _copy_pixels(features, target[:, :, : features.shape[2]])
-        target[:, :, features.shape[2] :] = 0
+        _pad_pixels(features, out[: src_shape.height, block, : src_shape.width])
 
 
 def _nhwc_to_rgb888(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -> None:
@@ -161,8 +207,12 @@ def _nhwc_to_rgb888(src: Elements, src_shape: Shape, dst: Elements, dst_shape: S
         raise _refuse(f"RGB888 needs {RGB_FEATURES} host and {RGB_FEATURES + 1} device features", src_shape, dst_shape)
     _require_fit(src_shape, dst_shape)
     out = _grid(dst, dst_shape)[: src_shape.height]
-    _copy_pixels(_grid(src, src_shape)[:, :, ::-1], out[:, : src_shape.width, :RGB_FEATURES])
-    out[:, : src_shape.width, RGB_FEATURES] = 0
+    pixels = _grid(src, src_shape)
+    inside = out[:, : src_shape.width]
+    if _is_rgb_bytes(pixels):
+        np.right_shift(_rgb_words(pixels, ">"), np.uint32(8), out=inside.view("<u4")[:, :, 0])
+    else:
+        _pad_pixels(pixels[:, :, ::-1], inside)
     out[:, src_shape.width :] = 0
 
 
@@ -345,7 +395,8 @@ def transpose(src: Elements, shape: Shape, order: FormatOrder, dst: Elements) ->
     """dst[c][r] = src[r][c], whole feature vectors; orders without rows of pixels are HAILO_INVALID_OPERATION."""
     if order not in TRANSPOSABLE_ORDERS:
         raise HailoError(HailoStatus.HAILO_INVALID_OPERATION, f"a frame in order {order.name} cannot be transposed")
-    _grid(dst, shape.transposed())[:] = _grid(src, shape).transpose(1, 0, 2)
+    target = _pixels(dst, shape.transposed())
+    target[:] = _pixels(src, shape).T
 
 
 def should_reorder(src: Shape, src_order: FormatOrder, dst: Shape, dst_order: FormatOrder) -> bool:

@@ -135,6 +135,34 @@ def test_a_transposed_stream_gives_the_frame_back(h: int, w: int, f: int, device
     assert np.array_equal(OutputTransform(shape, user, hw, flagged, [IDENTITY])(stream), frame)
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("more", [0, 5])
+@pytest.mark.parametrize("pixels", [(1, 1), (1, 7), (5, 1), (6, 11), (64, 48)])
+@pytest.mark.parametrize(
+    ("device", "hw_features"),
+    [(Order.NHCW, 3), (Order.NHCW, 4), (Order.RGB888, 4), (Order.F8CR, 8), (Order.F8CR, 16)]
+    + [(Order.FCR, features) for features in (3, 4, 5, 8, 9)],
+)
+def test_pixels_of_three_bytes_go_where_wider_ones_go(
+    device: Order, hw_features: int, pixels: tuple[int, int], more: int, transposed: bool
+) -> None:
+    """8-bit RGB has ways of its own through the layouts; 16-bit elements of the same values have none."""
+    shape = Shape(*pixels, 3)
+    height, width = pixels[::-1] if transposed else pixels
+    hw = Shape(height, width + more, hw_features)
+    flags = FormatFlags.TRANSPOSED if transposed else FormatFlags.NONE
+    frame = codes(np.random.default_rng(1), shape.elements, 1)
+    streams = []
+    for size in (1, 2):
+        user, stream = Format(TYPES[size], Order.NHWC), Format(TYPES[size], device, flags)
+        transform = InputTransform(shape, user, hw, stream, [IDENTITY])
+        dtype = np.dtype(f"<u{size}")
+        filled = np.full(transform.hw_frame_size // size, FILL, dtype)
+        converted = transform(frame.astype(dtype), filled.view(np.uint8))
+        streams.append(converted.view(dtype)[: hw.elements].astype(int).tolist())
+    assert streams[0] == streams[1]
+
+
 @settings(deadline=None, derandomize=True, max_examples=60)
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(0, 3), st.integers(0, 2**32))
 def test_yuv_rows(pairs: int, half_width: int, more: int, seed: int) -> None:
