@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from emu.cli.disasm import refuse_overwriting, write_pieces
-from emu.cli.options import output_path
+from emu.cli.options import located, output_path
 from emu.errors import HailoError, HailoStatus
 from emu.hef.assembly import assemble
 from emu.hef.source import open_source
@@ -33,4 +33,6 @@ def command(description: str, output: str) -> None:
         refuse_overwriting(bulk, target)
         return open_source(bulk).data
 
-    write_pieces(target, assemble(text, read_bulk))
+    with located(description):
+        pieces = assemble(text, read_bulk)
+    write_pieces(target, pieces)

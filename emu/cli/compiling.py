@@ -34,6 +34,6 @@ def compile_options(common: HefOptions) -> CompileOptions:
 def compile_model(model: Model, common: HefOptions) -> tuple[Hef, Program]:
     """Open and compile; raises as `open_hef` and `compile_hef` do."""
     options = compile_options(common)
-    with located(model):
+    with located(model.name):
         hef = open_hef_model(model, common)
         return hef, compile_hef(hef, options)

@@ -53,7 +53,7 @@ def command(
     from emu.estimate import estimate
 
     model, options = open_model(hef), compile_options(common)
-    with located(model):
+    with located(model.name):
         result = estimate(
             open_hef_model(model, common),
             options,

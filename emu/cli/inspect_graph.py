@@ -15,7 +15,7 @@ from emu.recognise import Kind
 def inspect(opened: Model, as_json: bool) -> None:
     """Print everything the file says about itself; GraphError if it cannot be read at all."""
     data = map_file(opened.source)
-    with located(opened):
+    with located(opened.name):
         document, lines = _ms(data) if opened.kind is Kind.MS else _om(data)
     if as_json:
         import orjson

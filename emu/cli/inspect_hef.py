@@ -19,7 +19,7 @@ from emu.sequencer.profiles import DEVICES
 
 def inspect(opened: Model, common: HefOptions, as_json: bool) -> None:
     """Print the report; warnings for damage that the runtime overlooks go to stderr too. Raises as `open_hef` does."""
-    with located(opened):
+    with located(opened.name):
         hef = open_hef(opened.source, runtime=common.runtime, from_memory=common.from_memory)
         report = hef_report(hef)
     report["model"]["file"] = opened.name

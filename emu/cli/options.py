@@ -174,12 +174,12 @@ def open_model(argument: str) -> Model:
 
 
 @contextmanager
-def located(model: Model) -> Iterator[None]:
+def located(name: str) -> Iterator[None]:
     """Add the file to errors that do not name one."""
     try:
         yield
     except EmuError as error:
-        error.where = {"file": model.name} | error.where
+        error.where = {"file": name} | error.where
         raise
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import click
 
-from emu.cli.options import RUNTIMES, Model, located, open_model
+from emu.cli.options import RUNTIMES, located, open_model
 from emu.errors import HailoError, HailoStatus
 from emu.hef import open_hef
 from emu.hef.text import parse_hef_text
-from emu.recognise import Kind
 
 _FLAGS = ("--parse-streams", "--parse-vstreams")
 
@@ -30,18 +29,17 @@ class _ParseHefCommand(click.Command):
 def command(model: str, parse_streams: bool, parse_vstreams: bool, runtime: str | None) -> None:
     """Print what parse-hef of the real HailoRT prints; of a directory, for every .hef file in it."""
 
-    def text(opened: Model) -> str:
-        with located(opened):
-            hef = open_hef(opened.source, runtime=runtime)
+    def text(name: str, source: Path | bytes) -> str:
+        with located(name):
+            hef = open_hef(source, runtime=runtime)
             return parse_hef_text(hef, streams=parse_streams, vstreams=parse_vstreams)
 
     directory = Path(model)
     if model == "-" or not directory.is_dir():
-        out = text(open_model(model))
+        out = text(model, open_model(model).source)
     else:
-        out = "".join(
-            f"{'*' * 80}\nParsing {path}:\n{text(Model(str(path), Kind.HEF, path))}" for path in _hef_files(directory)
-        )
+        files = _hef_files(directory)
+        out = "".join(f"{'*' * 80}\nParsing {path}:\n{text(str(path), path)}" for path in files)
     click.echo(out.encode(), nl=False)
 
 

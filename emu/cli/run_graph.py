@@ -22,7 +22,7 @@ def run(options: RunOptions) -> None:
     """Execute the one model; GraphError for a refused model or input, UsageError for an output that is a model."""
     model = options.models[0]
     archive = None if options.outputs is None else output_path(options.outputs)
-    with located(model):
+    with located(model.name):
         graph = read_graph(map_file(model.source))
         given = read_arguments(graph, options.input, options.inputs)
         plan = make_plan(graph, options.until)
@@ -33,7 +33,7 @@ def run(options: RunOptions) -> None:
     ports = [port for port in graph.inputs if port.name not in given and port.tensor in _needed(plan)]
     inputs = {**given, **made_up(graph, ports, seed)}
     started = time.perf_counter()
-    with located(model):
+    with located(model.name):
         outputs = run_plan(plan, inputs)
     wall = time.perf_counter() - started
     if directory is not None:

@@ -189,3 +189,24 @@ def test_what_would_block_or_never_end_is_not_read(tmp_path: Path, command: str)
         assert done.returncode in (2, 3)
         assert "not a regular file" in done.stdout + done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("", "a mapping is expected"),
+        ("emu_hef: 1\ncontainer: {version: 9}\n", "is none of 0, 1, 2, 3"),
+        ("emu_hef: 1\ncontainer: {version: 0}\nhef: {header: {hw_archh: 1}}\n", "has no field 'hw_archh'"),
+        ("a: [", "no YAML"),
+        ("emu_hef: 1\nbulk: nothing.bin\ncontainer: {version: 0}\nhef: {}\n", "no such file"),
+    ],
+)
+def test_a_broken_description_is_one_line_with_its_file(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, text: str, what: str
+) -> None:
+    description = tmp_path / "x.yaml"
+    description.write_text(text)
+    code, out, err = run(capfd, "asm", str(description), "-o", str(tmp_path / "x.hef"))
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    assert what in err and f"(file {tmp_path}" in err
+    assert not (tmp_path / "x.hef").exists()
