@@ -154,6 +154,35 @@ def test_winograd_form(size: tuple[int, int], counts: tuple[int, int], pads: tup
     assert (error <= np.spacing(want.astype(np.float16)).astype(np.float64) + 1e-5 * want.max()).all()
 
 
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e20, 1e7])
+def test_a_value_beyond_all_others_stays_where_it_is_read(value: float):
+    random = np.random.default_rng(1)
+    x, weight = normal(random, 2, 32, 30, 30), normal(random, 32, 32, 3, 3)
+    assert pays(32, 32, 30, 30)
+    x[1, 7, 13, 14] = value
+    op = Conv(pads=(1, 1, 1, 1))
+    with np.errstate(all="ignore"):
+        got, want = op.fast(x, weight), op.reference(x, weight)
+    touched = np.zeros(want.shape, bool)
+    touched[1, :, 12:15, 13:16] = True
+    assert np.array_equal(np.isfinite(got), np.isfinite(want))
+    assert np.abs(got[~touched] - want[~touched]).max() < 1e-4
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan, 1e30])
+def test_a_weight_that_overflows_stays_in_its_output(value: float):
+    random = np.random.default_rng(2)
+    x, weight = normal(random, 1, 32, 30, 30), normal(random, 32, 32, 3, 3)
+    x *= np.float32(1e7)
+    weight[5, 3, 1, 2] = value
+    op = Conv(pads=(1, 1, 1, 1))
+    with np.errstate(all="ignore"):
+        got, want = op.fast(x, weight), op.reference(x, weight)
+    others = np.arange(32) != 5
+    assert np.abs(got[:, others] - want[:, others]).max() < 1e-6 * np.abs(want[:, others]).max()
+    assert np.isfinite(got[:, 5]).sum() == np.isfinite(want[:, 5]).sum()
+
+
 def test_integer_products_never_take_it():
     """Sums of integers must be exact, whatever the shape."""
     random = np.random.default_rng(0)

@@ -155,14 +155,21 @@ class Epilogue:
 
     def in_place(self, y: Array) -> None:
         """The same on a block that the caller owns."""
+        if not self.idle:
+            self.store(y, y)
+
+    def store(self, y: Array, target: Array) -> None:
+        """The same into `target`, which may be `y`; y is overwritten."""
         if self.alpha != 1:
             np.multiply(y, y.dtype.type(self.alpha), out=y)
         if self.function is Function.RELU:
-            np.maximum(y, y.dtype.type(0), out=y)
+            np.maximum(y, y.dtype.type(0), out=target)
         elif self.function is Function.RELU6:
-            np.clip(y, y.dtype.type(0), y.dtype.type(6), out=y)
+            np.clip(y, y.dtype.type(0), y.dtype.type(6), out=target)
         elif self.function is not Function.LINEAR:
-            y[...] = activate(y, self.function, self.coef)
+            target[...] = activate(y, self.function, self.coef)
+        elif target is not y:
+            target[...] = y
 
 
 NO_EPILOGUE = Epilogue()

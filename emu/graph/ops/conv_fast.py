@@ -3,7 +3,7 @@
 - 1x1 without padding: one product of matrices, x is not copied.
 - depthwise: k*k multiply-adds of the padded map shifted against itself. A map is laid out as one line a channel, one
   map per stride phase, so that every shift is an offset and the inner loops run over whole maps, not rows.
-- 3x3 with stride 1 on many channels and large maps: Winograd's form (conv_winograd.py).
+- 3x3 with stride 1 in float32 on many channels and large maps: Winograd's form (conv_winograd.py).
 - the rest: patches of a band of rows side by side (im2col), a few MiB at a time, times the weight matrix.
 
 Bias, alpha and activation are applied to a block while it is in the cache.
@@ -21,6 +21,9 @@ from emu.graph.ops.window import Pads, Pair, pad_map
 
 BAND_BYTES = 2 << 20
 """Size of a band of patches: it stays in the second-level cache while the product reads it."""
+
+SHORT_ROW = 32
+"""Elements of a row below which its shifts are made apart from those along a column (`_by_columns`)."""
 
 DEPTHWISE_BYTES = 1 << 20
 """Size of a block of channels in the depthwise form: many rows a call, and still in the second-level cache."""
@@ -62,14 +65,14 @@ def convolve(
     if inner == 1 and groups > 1:
         _depthwise(x, weight, bias, y, strides, dilations, pads, epilogue)
         return y
-    full = pad_map(x, pads, dtype=dtype) if any(pads) else x
-    three = (kh, kw, *strides, *dilations) == (3, 3, 1, 1, 1, 1)
-    if three and groups == 1 and not direct and dtype == np.float32 and winograd.pays(inner, units, out_h, out_w):
-        transformed = winograd.transformed_weights(weight)
-        for image in range(n):
-            source = full[image].astype(dtype, copy=False)
-            winograd.convolve_3x3(source, transformed, bias, y[image], epilogue)
+    three = groups == 1 and (kh, kw, *strides, *dilations) == (3, 3, 1, 1, 1, 1)
+    # float16 has eleven bits where results cancel, so its sums are not to have less than float32 gives them
+    faster = three and not direct and dtype == stored == np.float32 and winograd.pays(inner, units, out_h, out_w)
+    if faster and all(winograd.is_even(image, weight) for image in x):
+        for image, result in zip(x, y, strict=True):
+            winograd.convolve_3x3(image, weight, bias, result, pads, epilogue)
         return y
+    full = pad_map(x, pads, dtype=dtype) if any(pads) else x
     matrices = weight.reshape(groups, units // groups, inner * kh * kw)
     for image in range(n):
         for group in range(groups):
@@ -129,22 +132,39 @@ def _patches(
             source = flat[:, start : start + step].astype(matrix.dtype, copy=False)
             _product(matrix, source, result[:, start : start + step], bias, epilogue)
         return
-    sc, sh, sw = x.strides
-    windows = as_strided(
-        x,
-        (channels, kh, kw, out_h, out_w),
-        (sc, sh * dilations[0], sw * dilations[1], sh * strides[0], sw * strides[1]),
-        writeable=False,
-    )
+    together = strides[0] == dilations[0] == 1 and kh > 1 and out_w <= SHORT_ROW
+    collect = _by_columns if together else _by_windows
     rows = max(1, min(out_h, BAND_BYTES // (length * out_w * matrix.itemsize)))
     band = np.empty((channels, kh, kw, rows, out_w), matrix.dtype)
     for top in range(0, out_h, rows):
         count = min(rows, out_h - top)
         # a shorter last band needs its own contiguous buffer
         patches = band if count == rows else np.empty((channels, kh, kw, count, out_w), matrix.dtype)
-        np.copyto(patches, windows[:, :, :, top : top + count])
+        first = top * strides[0]
+        seen = x[:, first : first + (count - 1) * strides[0] + (kh - 1) * dilations[0] + 1]
+        collect(seen, patches, strides, dilations)
         block = y[:, top : top + count].reshape(units, count * out_w)
         _product(matrix, patches.reshape(length, count * out_w), block, bias, epilogue)
+
+
+def _by_windows(x: Array, patches: Array, strides: Pair, dilations: Pair) -> None:
+    """patches [C, Kh, Kw, rows, Ow] of the rows x [C, H, W] that they reach, row for row."""
+    sc, sh, sw = x.strides
+    steps = (sc, sh * dilations[0], sw * dilations[1], sh * strides[0], sw * strides[1])
+    np.copyto(patches, as_strided(x, patches.shape, steps, writeable=False))
+
+
+def _by_columns(x: Array, patches: Array, strides: Pair, dilations: Pair) -> None:
+    """The same where rows are short and neither skipped nor spread: first the shifts along a row, then those along a
+    column, which move all rows in one piece."""
+    channels, kh, kw, rows, out_w = patches.shape
+    reach = (out_w - 1) * strides[1] + 1
+    shifted = np.empty((channels, kw, x.shape[1], out_w), patches.dtype)
+    for column in range(kw):
+        left = column * dilations[1]
+        shifted[:, column] = x[:, :, left : left + reach : strides[1]]
+    for row in range(kh):
+        patches[:, row] = shifted[:, :, row : row + rows]
 
 
 def _depthwise(

@@ -1,9 +1,12 @@
-"""Winograd's F(2x2, 3x3): a 3x3 convolution with stride 1 by 16 products a tile of 2x2 results instead of 36.
+"""Winograd's F(4, 3) down the columns: a 3x3 convolution with stride 1 by half of its products.
 
-Its transforms are additions, which numpy does one pass each; they pay where channels are many enough to make the
-products dear and the map large enough to make the transform of the weights cheap (`pays`): a quarter of the time where
-BLAS has AVX2, little where it has AVX-512. Halves of weights make it unfit for products of integers, which must be
-exact.
+Four rows of results take six products of rows instead of twelve; along a row the three taps stay a sum. So every
+transform is an addition of whole rows, which numpy does at the speed of the cache; nested in both directions the form
+saves more products than it gives back in passes over strided columns. Points 0, 1, -1, 2, -2 and infinity.
+
+It pays where channels are many enough to make the products dear and the map large enough to make the transform of the
+weights cheap (`pays`). What a result does not read cancels out of it but for its rounding, so the form is unfit for
+products of integers, which must be exact, and for maps with values beyond all the others (`is_even`).
 """
 
 from __future__ import annotations
@@ -12,93 +15,146 @@ import numpy as np
 
 from emu.graph.ir import Array
 from emu.graph.ops.activation import Epilogue
+from emu.graph.ops.window import Pads
 
 BAND_BYTES = 2 << 20
-"""Size of the transformed tiles of a band of rows."""
+"""What a band of rows takes in all its forms: the better half of it stays in the second-level cache."""
 
 LEAST_CHANNELS = 32
-LEAST_UNITS = 64
-LEAST_TILES = 128
+LEAST_UNITS = 32
+LEAST_RESULTS = 512
+"""Elements of one map of the result, for each of which a pair of channels saves 4.5 products."""
+
+SPREAD = 1 << 10
+"""How far the largest value may stand above the average: the rounding of one is then lost in the sum of many."""
+
+LARGEST = 2.0**90
+"""Product of the largest operands below which no sum of products overflows."""
 
 
 def pays(channels: int, units: int, out_h: int, out_w: int) -> bool:
     """Whether the transforms cost less than the products that they save (benchmarks/bench_graph.py)."""
-    tiles = ((out_h + 1) // 2) * ((out_w + 1) // 2)
-    return channels >= LEAST_CHANNELS and units >= LEAST_UNITS and tiles >= LEAST_TILES
+    return channels >= LEAST_CHANNELS and units >= LEAST_UNITS and out_h * out_w >= LEAST_RESULTS
 
 
-def _four(a: Array) -> Array:
-    """G·a over the first axis: three taps to four."""
-    half = a.dtype.type(0.5)
-    sides, centre = (a[0] + a[2]) * half, a[1] * half
-    return np.stack([a[0], sides + centre, sides - centre, a[2]])
+def is_even(x: Array, weight: Array) -> bool:
+    """Whether no value of x [C, H, W] stands out so far that results which do not read it would show its rounding."""
+    largest = max(float(x.max()), -float(x.min()))
+    heaviest = max(float(weight.max()), -float(weight.min()))
+    # not a number compares as false
+    return largest <= SPREAD * float(np.abs(x[:, ::4]).mean()) and largest * heaviest < LARGEST
 
 
-def transformed_weights(weight: Array) -> Array:
-    """G·w·Gᵀ of weight [Co, C, 3, 3] as [16, Co, C]; entry 4·column + row."""
-    taps = np.ascontiguousarray(weight.transpose(2, 3, 0, 1))
-    rows = np.ascontiguousarray(_four(taps).swapaxes(0, 1))
-    return _four(rows).reshape(16, *weight.shape[:2])
+def _transformed_weights(weight: Array) -> Array:
+    """G·w over the rows of weight [Co, C, 3, 3], as [6, Co, C·3]."""
+    units, channels = weight.shape[:2]
+    one = weight.dtype.type
+    first, middle, last = np.ascontiguousarray(weight.transpose(2, 0, 1, 3)).reshape(3, units, channels * 3)
+    found = np.empty((6, units, channels * 3), weight.dtype)
+    np.multiply(first, one(1 / 4), out=found[0])
+    even, odd = (first + last) * one(-1 / 6), middle * one(1 / 6)
+    np.subtract(even, odd, out=found[1])
+    np.add(even, odd, out=found[2])
+    np.multiply(first, one(1 / 24), out=even)
+    even += last * one(1 / 6)
+    odd *= one(1 / 2)
+    np.add(even, odd, out=found[3])
+    np.subtract(even, odd, out=found[4])
+    found[5] = last
+    return found
 
 
-def convolve_3x3(x: Array, weights: Array, bias: Array | None, y: Array, epilogue: Epilogue) -> None:
-    """One image: x [C, Oh + 2, Ow + 2] padded, weights of `transformed_weights`, y [Co, Oh, Ow], maybe float16."""
-    channels, height, width = x.shape
-    units, out_h, out_w = y.shape
-    down, across = (out_h + 1) // 2, (out_w + 1) // 2
-    if (height, width) != (2 * down + 2, 2 * across + 2):
-        even = np.zeros((channels, 2 * down + 2, 2 * across + 2), x.dtype)
-        even[:, :height, :width] = x
-        x = even
-    rows = max(1, BAND_BYTES // (64 * max(channels, units) * across))
-    for top in range(0, down, rows):
-        count = min(rows, down - top)
-        tiles = _tiles(x[:, 2 * top : 2 * (top + count) + 2], count, across)
-        products = np.matmul(weights, tiles.reshape(16, channels, count * across))
-        del tiles  # as large as what follows
-        upper, lower = _results(products.reshape(4, 4, units, count, across))
-        del products
-        for row, block in enumerate((upper, lower)):
-            if bias is not None:
-                block += bias.reshape(1, -1, 1, 1).astype(block.dtype, copy=False)
-            epilogue.in_place(block)
-            for column in (0, 1):
-                target = y[:, 2 * top + row : min(2 * (top + count), out_h) : 2, column::2]
-                target[...] = block[column][:, : target.shape[1], : target.shape[2]]
+def _phases(x: Array, pads: Pads, bands: int) -> Array:
+    """The padded x [C, H, W] by rows modulo four: [4, C, bands + 1, W + left + right], zero beyond its end."""
+    channels, _, width = x.shape
+    found = np.zeros((4, channels, bands + 1, width + pads[2] + pads[3]), x.dtype)
+    for phase in range(4):
+        # first row whose source row (4 * row + phase - top) is not negative
+        start = max(0, -(-(pads[0] - phase) // 4))
+        rows = x[:, 4 * start + phase - pads[0] :: 4][:, : bands + 1 - start]
+        found[phase, :, start : start + rows.shape[1], pads[2] : pads[2] + width] = rows
+    return found
 
 
-def _tiles(x: Array, down: int, across: int) -> Array:
-    """Bᵀ·d·B of every tile as [4 (column), 4 (row), C, down, across]; x [C, 2·down + 2, 2·across + 2]."""
-    channels = len(x)
-    # split by parity first: every addition then runs over contiguous rows
-    phases = [[np.ascontiguousarray(x[:, row::2, column::2]) for column in (0, 1)] for row in (0, 1)]
-    half = np.empty((4, 2, channels, down, across + 1), x.dtype)
-    for column in (0, 1):
-        d0, d2 = phases[0][column][:, :down], phases[0][column][:, 1:]
-        d1, d3 = phases[1][column][:, :down], phases[1][column][:, 1:]
-        np.subtract(d0, d2, out=half[0, column])
-        np.add(d1, d2, out=half[1, column])
-        np.subtract(d2, d1, out=half[2, column])
-        np.subtract(d1, d3, out=half[3, column])
-    tiles = np.empty((4, 4, channels, down, across), x.dtype)
-    d0, d2 = half[:, 0, ..., :across], half[:, 0, ..., 1:]
-    d1, d3 = half[:, 1, ..., :across], half[:, 1, ..., 1:]
-    np.subtract(d0, d2, out=tiles[0])
-    np.add(d1, d2, out=tiles[1])
-    np.subtract(d2, d1, out=tiles[2])
-    np.subtract(d1, d3, out=tiles[3])
-    return tiles
+def convolve_3x3(x: Array, weight: Array, bias: Array | None, y: Array, pads: Pads, epilogue: Epilogue) -> None:
+    """One image: x [C, H, W], weight [Co, C, 3, 3], y [Co, Oh, Ow], all of one type."""
+    channels, (units, out_h, out_w) = x.shape[0], y.shape
+    bands = -(-out_h // 4)
+    phases = _phases(x, pads, bands)
+    line = phases.shape[3]
+    weights = _transformed_weights(weight)
+    column = None if bias is None else bias.reshape(-1, 1).astype(y.dtype, copy=False)
+    fitting = max(1, min(bands, BAND_BYTES // (line * (6 * channels + 7 * units) * x.itemsize)))
+    step = -(-bands // -(-bands // fitting))
+    room = _Band(channels, units, step * line, x.dtype)
+    for top in range(0, bands, step):
+        count = min(step, bands - top)
+        rows = [phases[at % 4, :, top + at // 4 : top + at // 4 + count].reshape(channels, -1) for at in range(6)]
+        for at, result in enumerate(room.results(rows, weights, column)):
+            target = y[:, 4 * top + at : 4 * (top + count) : 4]
+            epilogue.store(result.reshape(units, count, line)[:, : target.shape[1], :out_w], target)
 
 
-def _results(products: Array) -> tuple[Array, Array]:
-    """Aᵀ·m·A: the upper and the lower row of every tile's results, each [2 (column), Co, down, across]."""
-    columns = np.empty((2, *products.shape[1:]), products.dtype)
-    np.add(products[1], products[2], out=columns[0])
-    columns[0] += products[0]
-    np.subtract(products[1], products[2], out=columns[1])
-    columns[1] -= products[3]
-    upper = columns[:, 1] + columns[:, 2]
-    upper += columns[:, 0]
-    lower = columns[:, 1] - columns[:, 2]
-    lower -= columns[:, 3]
-    return upper, lower
+class _Band:
+    """Buffers for a band of rows of up to `length` values a channel, and the arithmetic on them."""
+
+    def __init__(self, channels: int, units: int, length: int, dtype: np.dtype[np.generic]) -> None:
+        self._channels, self._units = channels, units
+        self._sums = np.empty(3 * channels * length, dtype)
+        # the last columns of the shifted rows are never written; they reach columns that are thrown away
+        self._taps = np.zeros(3 * channels * length, dtype)
+        self._products = np.empty(7 * units * length, dtype)
+
+    def results(self, d: list[Array], weights: Array, bias: Array | None) -> tuple[Array, Array, Array, Array]:
+        """Aᵀ·(G·w · Bᵀ·d) of rows d, six arrays [C, n]: four rows of results, each [Co, n]."""
+        length = d[0].shape[1]
+        four, two = d[0].dtype.type(4), d[0].dtype.type(2)
+        a, b, c = self._sums[: 3 * self._channels * length].reshape(3, self._channels, length)
+        taps = self._taps[: 3 * self._channels * length].reshape(self._channels, 3, length)
+        p0, p1, p2, p3, p4, p5, spare = self._products[: 7 * self._units * length].reshape(7, self._units, length)
+        row = taps[:, 0]
+
+        def multiply(place: int, out: Array) -> None:
+            """Transformed weights times the row in `row` and its two shifts."""
+            taps[:, 1, :-1] = row[:, 1:]
+            taps[:, 2, :-2] = row[:, 2:]
+            np.matmul(weights[place], taps.reshape(3 * self._channels, length), out=out)
+
+        np.subtract(d[4], d[2], out=a)
+        np.subtract(d[3], d[1], out=b)
+        b *= two
+        np.add(a, b, out=row)
+        multiply(3, p3)
+        np.subtract(a, b, out=row)
+        multiply(4, p4)
+        np.subtract(d[0], d[2], out=c)
+        c *= four
+        np.add(c, a, out=row)
+        multiply(0, p0)
+        np.subtract(d[5], d[3], out=row)
+        b *= two
+        row -= b
+        multiply(5, p5)
+        np.multiply(d[2], four, out=a)
+        np.subtract(d[4], a, out=a)
+        np.multiply(d[1], four, out=b)
+        np.subtract(d[3], b, out=b)
+        np.add(a, b, out=row)
+        multiply(1, p1)
+        np.subtract(a, b, out=row)
+        multiply(2, p2)
+
+        if bias is not None:
+            p1 += bias  # all four rows have it from here
+        even, odd = np.add(p1, p2, out=spare), np.subtract(p1, p2, out=p1)
+        far_even, far_odd = np.add(p3, p4, out=p2), np.subtract(p3, p4, out=p3)
+        p0 += even
+        p0 += far_even
+        far_even *= four
+        far_even += even
+        far_odd *= two
+        np.add(odd, far_odd, out=p4)
+        far_odd *= four
+        far_odd += odd
+        far_odd += p5
+        return p0, p4, far_even, far_odd
