@@ -33,7 +33,7 @@ def run(
 def run_plan(plan: Plan, inputs: Mapping[str, Array], *, reference: bool = False) -> dict[str, Array]:
     """Execute a checked graph; a plan may be run any number of times."""
     graph = plan.graph
-    arrays: dict[int, Array] = {}
+    arrays = dict(plan.constants)
     for port in graph.inputs:
         if port.name in inputs:
             arrays[port.tensor] = _checked_input(port.name, graph.tensors[port.tensor], inputs[port.name])
@@ -65,23 +65,28 @@ def _checked_input(name: str, tensor: Tensor, array: Array) -> Array:
 
 
 def _load(graph: Graph, at: int, arrays: dict[int, Array]) -> Array:
-    value = graph.tensors[at].value
-    if value is not None:
-        return value
     try:
         return arrays[at]
     except KeyError:
-        name = next((port.name for port in graph.inputs if port.tensor == at), graph.tensors[at].name)
-        raise GraphError(GraphStatus.GRAPH_INPUT, f"input {name!r} is missing", input=name) from None
+        raise _missing(graph, at) from None
+
+
+def _missing(graph: Graph, at: int) -> GraphError:
+    name = next((port.name for port in graph.inputs if port.tensor == at), graph.tensors[at].name)
+    return GraphError(GraphStatus.GRAPH_INPUT, f"input {name!r} is missing", input=name)
 
 
 def _plain_step(graph: Graph, node: Node, arrays: dict[int, Array]) -> None:
     """`_step` for a node of `Plan.plain`: a small network would spend its time on asking what never applies."""
-    assert node.op is not None
-    operands = [_load(graph, at, arrays) for at in node.inputs if at is not None]
+    op = node.op
+    assert op is not None
     try:
-        pieces = _in_pieces(graph, node, [*operands]) if node.op.is_pointwise() else None
-        found = node.op.fast(*operands) if pieces is None else pieces
+        operands = [arrays[at] for at in node.inputs if at is not None]
+    except KeyError as error:
+        raise _missing(graph, error.args[0]) from None
+    try:
+        pieces = _in_pieces(graph, node, [*operands]) if op.is_pointwise() else None
+        found = op.fast(*operands) if pieces is None else pieces
     except OpError as error:
         raise node_error(graph, node, error.message, status=error.status, attribute=error.attribute) from error
     except FAULTS as error:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emu.errors import GraphError, GraphStatus
-from emu.graph.ir import Graph, Node, Port, Shape, node_error
+from emu.graph.ir import Array, Graph, Node, Port, Shape, node_error
 from emu.graph.ops import Op, Operand, OpError
 
 LIVE_LIMIT = 4 << 30
@@ -26,8 +26,9 @@ FAULTS = (ValueError, IndexError, OverflowError, ZeroDivisionError, MemoryError,
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`order` are places in `graph.nodes`; `releases[i]` the tensors that are dead after step i; `results` what to
-    return; `peak` the largest live set in bytes, constants excluded. `plain` are the nodes whose operands and results
-    are arrays as the op takes them: nothing to unpack, reshape, widen or quantise."""
+    return; `peak` the largest live set in bytes, constants excluded; `constants` the tensors with a value. `plain` are
+    the nodes whose operands and results are arrays as the op takes them: nothing to unpack, reshape, widen or
+    quantise."""
 
     graph: Graph
     order: tuple[int, ...]
@@ -35,6 +36,7 @@ class Plan:
     results: tuple[Port, ...]
     peak: int
     plain: frozenset[int]
+    constants: dict[int, Array]
 
 
 def make_plan(graph: Graph, until: str | None = None) -> Plan:
@@ -64,7 +66,8 @@ def make_plan(graph: Graph, until: str | None = None) -> Plan:
     if peak > LIVE_LIMIT:
         raise GraphError(GraphStatus.GRAPH_SHAPE, f"the graph needs {peak} bytes at once, the limit is {LIVE_LIMIT}")
     plain = frozenset(at for at in order if _is_plain(graph, graph.nodes[at]))
-    return Plan(graph, tuple(order), releases, results, peak, plain)
+    constants = {at: tensor.value for at, tensor in enumerate(graph.tensors) if tensor.value is not None}
+    return Plan(graph, tuple(order), releases, results, peak, plain, constants)
 
 
 def _is_plain(graph: Graph, node: Node) -> bool:

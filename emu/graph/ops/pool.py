@@ -130,10 +130,12 @@ class Pool(Op):
             mean: Array = flat.mean(axis=2)
             return self._finished(mean.reshape(*x.shape[:2], 1, 1))
         n, channels, height, width = x.shape
-        y = np.empty((n, channels, *out), x.dtype)
         wide = np.dtype(np.float32) if x.dtype == np.float16 else x.dtype
         block = (height + pads[0] + pads[1]) * (width + pads[2] + pads[3]) * wide.itemsize
         step = max(1, PIECE_BYTES // max(block, 1))
+        if n == 1 and channels <= step:
+            return self._finished(self._piece(x, wide, window, pads, out).astype(x.dtype, copy=False))
+        y = np.empty((n, channels, *out), x.dtype)
         for image in range(n):
             for start in range(0, channels, step):
                 piece = x[image : image + 1, start : start + step]
@@ -158,9 +160,10 @@ class Pool(Op):
 def _reduce(function: np.ufunc, x: Array, window: Pair, strides: Pair, out: Pair) -> Array:
     """Rows first (their inner loops are contiguous and they leave less for the columns), then columns."""
     for axis, (k, s, size) in enumerate(zip(window, strides, out, strict=True), 2):
-        taps = [x[(slice(None),) * axis + (slice(at, at + (size - 1) * s + 1, s),)] for at in range(k)]
-        y = taps[0].copy()
-        for tap in taps[1:]:
-            function(y, tap, out=y)
-        x = y
+        before = (slice(None),) * axis
+        reach = (size - 1) * s + 1
+        taps = [x[(*before, slice(at, at + reach, s))] for at in range(k)]
+        x = function(taps[0], taps[1]) if k > 1 else taps[0].copy()
+        for tap in taps[2:]:
+            function(x, tap, out=x)
     return x

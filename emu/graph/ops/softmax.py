@@ -33,12 +33,11 @@ class Softmax(Op):
     def _whole(self, x: Array, axes: tuple[int, ...]) -> Array:
         shifted = x.astype(np.float64)
         shifted -= np.max(shifted, axis=axes, keepdims=True)
-        total = np.sum(np.exp(shifted), axis=axes, keepdims=True)
         if self.log:
-            y: Array = shifted - np.log(total)
-            return y
+            shifted -= np.log(np.sum(np.exp(shifted), axis=axes, keepdims=True))
+            return shifted
         np.exp(shifted, out=shifted)
-        shifted /= total
+        shifted /= np.sum(shifted, axis=axes, keepdims=True)
         return shifted
 
     def reference(self, x: Array) -> Array:
