@@ -40,7 +40,7 @@ MAX_DUMPS_AN_ACTION = 300
 # the goal is 0.5: an event of ours does a frame's work, not nothing
 MIN_EVENT_RATIO = 0.04
 MAX_FRAMES_RATIO = 20
-# the goal is 60; files that parse in 25 to 40 us are above it, as decoding their lists and CCW records weighs most there
+# the goal is 60; files that parse in 25 to 40 us are above it: there decoding lists and CCW records weighs most
 MAX_PARSINGS_A_RUN = 250
 FILES = sorted((SHARED / "hef").glob("*.hef"))
 
