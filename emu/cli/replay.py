@@ -56,6 +56,8 @@ def command(folder: str, models: tuple[str, ...], as_json: bool) -> int:
         click.echo(f"emu: warning: {note}", err=True)
     replay = Replay(recording)
     ended = _run(options, replay)
+    if replay.damage is not None:
+        raise replay.damage
     difference = replay.difference
     same_end = difference is not None or ended == recording.run.get("status")
     if as_json:

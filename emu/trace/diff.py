@@ -316,6 +316,9 @@ class _Matcher:
         if not found:
             return None
         _, side_number, item = min(found, key=lambda one: one[:2])
+        twin = next((other for _, number, other in found if number != side_number and _alike(item, other)), None)
+        if twin is not None and (what := self._differs(side_number, item, twin)):
+            return self._diverged(side_number, item, twin, what)
         other = self.sides[1 - side_number]
         held = other.held[1] if other.held is not None else None
         place = "before that" if held is not None else "any more"
@@ -374,6 +377,12 @@ def _phase(action: str) -> str:
     if action in semantics.WAITS:
         return _WAIT
     return _BARRIER if action in semantics.BARRIERS else _FREE
+
+
+def _alike(item: _Item, other: _Item) -> bool:
+    """Whether two records without a partner are the same action with other arguments, or the same kind of event."""
+    names = ("kind", "context", "action")
+    return all(item.record.get(name) == other.record.get(name) for name in names)
 
 
 def _end_or_other(a: _Item | None, b: _Item | None) -> str:

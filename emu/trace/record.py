@@ -130,11 +130,12 @@ class DivergedError(Exception):
 
 @dataclass(slots=True)
 class Replay:
-    """Compares a run, record by record, with a recording."""
+    """Compares a run, record by record, with a recording; `damage` is what is wrong with the recording itself."""
 
     recording: Recording
     number: int = 0
     difference: Difference | None = None
+    damage: HailoError | None = None
     _expected: Iterator[Record] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -142,16 +143,26 @@ class Replay:
 
     def put(self, record: Record) -> None:
         """DivergedError where the recording has something else here."""
-        recorded = next(self._expected, None)
+        recorded = self._next()
         self.number += 1
+        if self.damage is not None:
+            raise DivergedError
         if recorded != record:
             self.difference = Difference(self.number, recorded, record)
             raise DivergedError
 
+    def _next(self) -> Record | None:
+        try:
+            return next(self._expected, None)
+        except HailoError as error:
+            # it is raised inside the run, which has nothing to do with it
+            self.damage = error
+            return None
+
     def finish(self) -> None:
         """The run is over: nothing may be left in the recording."""
-        if self.difference is None:
-            left = next(self._expected, None)
+        if self.difference is None and self.damage is None:
+            left = self._next()
             if left is not None:
                 self.difference = Difference(self.number + 1, left, None)
 

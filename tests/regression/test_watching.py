@@ -1,0 +1,313 @@
+"""Record and replay, breakpoints and stepping, coverage files: what watches a run from outside."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from emu.errors import UsageError
+from emu.hef import open_hef
+from emu.hw.debugger import Breakpoint
+from emu.hw.device import Device
+from emu.hw.handlers import HANDLERS
+from emu.hw.profiles import load
+from emu.hw.session import RunRequest, run_program
+from emu.sequencer.actions import ActionType
+from emu.sequencer.compile import CompileOptions, compile_hef
+from emu.trace.diff import compare
+from emu.trace.reader import TraceReader
+from tests.conftest import SHARED, needs_shared
+from tests.trace.helpers import SINGLE, TWO_CONTEXT, Cli, records_of
+
+# -- record and replay
+
+
+@pytest.fixture
+def recording(cli: Cli, tmp_path: Path) -> Path:
+    folder = tmp_path / "recording"
+    assert cli("run", TWO_CONTEXT, "--frames", 3, "--record", folder) == 0
+    return folder
+
+
+def _change(folder: Path, kind: str, **fields: object) -> int:
+    """Change the last record of a kind; returns its number."""
+    path = folder / "record.jsonl"
+    records = records_of(path)
+    at = [at for at, record in enumerate(records) if record["kind"] == kind][-1]
+    records[at] |= fields
+    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
+    return at + 1
+
+
+def test_a_recording_holds_all_that_crosses_the_border(recording: Path, cli: Cli, tmp_path: Path) -> None:
+    records = records_of(recording / "record.jsonl")
+    trace = tmp_path / "x.trace"
+    assert cli("run", TWO_CONTEXT, "--frames", 3, f"--trace={trace}", "--json") == 0
+    events = list(TraceReader(trace))
+    for kind in ("control", "launch"):
+        assert sum(record["kind"] == kind for record in records) == sum(event["kind"] == kind for event in events)
+    transfers = [record for record in records if record["kind"] == "transfer"]
+    passed = [event for event in events if event["kind"] == "transfer"]
+    assert [record["frame"] for record in transfers] == [event["frame"] for event in passed]
+    assert len({record["digest"] for record in transfers if record["direction"] == "d2h"}) == 6
+    writes = sum(record["kind"] == "write" for record in records)
+    assert writes > 100
+
+
+def test_a_replay_is_the_same(recording: Path, cli: Cli) -> None:
+    assert cli("replay", recording) == 0
+    assert "replayed without a difference" in cli.out
+    assert cli("replay", recording, "--json") == 0
+    assert cli.document["equal"] is True
+    assert cli.document["records"] == len(records_of(recording / "record.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("control", {"request": "00"}),
+        ("write", {"data": "01020304"}),
+        ("launch", {"num_available": 31}),
+        ("transfer", {"digest": "00" * 16}),
+        ("transfer", {"ns": 1}),
+    ],
+)
+def test_the_first_difference_is_reported(kind: str, fields: dict[str, Any], recording: Path, cli: Cli) -> None:
+    number = _change(recording, kind, **fields)
+    assert cli("replay", recording, "--json") == 6
+    divergence = cli.document["divergence"]
+    assert (divergence["number"], divergence["fields"]) == (number, list(fields))
+    assert divergence["recorded"]["kind"] == divergence["replayed"]["kind"] == kind
+    assert cli("replay", recording) == 6
+    assert f"first difference at record {number}" in cli.out
+
+
+def test_records_that_are_missing_or_too_many(recording: Path, cli: Cli) -> None:
+    path = recording / "record.jsonl"
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    path.write_bytes(whole[:-5])
+    assert cli("replay", recording) == 3
+    path.write_bytes(b"".join([*lines, lines[-1]]))
+    assert cli("replay", recording) in (3, 6)
+    path.write_bytes(b"".join(lines[:-1]))
+    assert cli("replay", recording) in (3, 6)
+    path.write_bytes(b"nonsense\n" + whole)
+    assert cli("replay", recording) == 3
+    path.unlink()
+    assert cli("replay", recording) == 3
+    assert cli.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"schema":"emu-record","version":2}',
+        b'{"schema":"emu-record","version":1,"counts":{},"run":{}}',
+        b'{"schema":"emu-record","version":1,"counts":{},"run":{"files":[{}],"options":{}}}',
+        b'{"schema":"emu-record","version":1,"counts":{},"run":{"files":[],"options":{"common":{}}}}',
+    ],
+)
+def test_foreign_recordings(manifest: bytes, recording: Path, cli: Cli) -> None:
+    (recording / "manifest.json").write_bytes(manifest)
+    assert cli("replay", recording) == 3
+    assert cli.err.count("\n") == 1
+
+
+def test_an_unfinished_recording(recording: Path, cli: Cli, tmp_path: Path) -> None:
+    (recording / "manifest.json").unlink()
+    assert cli("replay", recording) == 3
+    assert "no finished recording" in cli.err
+    assert cli("replay", tmp_path / "nowhere") == 3
+
+
+def test_nothing_is_overwritten(recording: Path, cli: Cli) -> None:
+    before = (recording / "record.jsonl").read_bytes()
+    assert cli("run", SINGLE, "--record", recording) == 2
+    assert (recording / "record.jsonl").read_bytes() == before
+
+
+def test_another_file_in_its_place(recording: Path, cli: Cli, tmp_path: Path) -> None:
+    same = shutil.copyfile(TWO_CONTEXT, tmp_path / "y.hef")
+    assert cli("replay", recording, same) == 0
+    assert cli("replay", recording, SINGLE) == 6
+    assert "its bytes differ" in cli.err
+    assert "CONTEXT_SWITCH_SET_NETWORK_GROUP_HEADER" in cli.out
+    assert cli("replay", recording, tmp_path / "gone.hef") == 2
+
+
+def test_runs_that_fail_replay_too(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "recording"
+    assert cli("run", TWO_CONTEXT, "--inject", "stall-channel:2", "--record", folder) == 5
+    assert cli("replay", folder) == 0
+
+
+@needs_shared
+def test_captures_replay_too(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "recording"
+    assert cli("run", "--actions", SHARED / "silicon" / "mnist.json", "--frames", 3, "--record", folder) == 0
+    assert cli("replay", folder) == 0
+
+
+# -- breakpoints and stepping
+
+
+def _debugged(cli: Cli, tmp_path: Path, commands: str, *options: object) -> list[str]:
+    script = tmp_path / "script"
+    script.write_text(commands)
+    assert cli("run", TWO_CONTEXT, *options, "--break-script", script) == 0
+    return cli.out.splitlines()
+
+
+def test_a_stop_shows_queues_channels_lcus_and_memory(cli: Cli, tmp_path: Path) -> None:
+    commands = "where\nqueues\nchannels\nlcus\nwaits\nmemory 0x108001DC 2\nquit\n"
+    lines = _debugged(cli, tmp_path, commands, "--break", "dynamic_0:17")
+    assert lines[0].endswith("before dynamic_0 #17 LCU_INTERRUPT packed_lcu_id=0")
+    text = "\n".join(lines)
+    assert "> dynamic_0 #17 LCU_INTERRUPT" in text
+    assert "dynamic_0           26 actions, 0 runs, at action 17" in text
+    assert "channel 2 (H2D): boundary stream 0" in text
+    assert "cluster 0 LCU 0: network 0, 0 of 1 frames" in text
+    assert "0x108001DC (cluster 0 lcu): 0x00000001" in text
+    assert "FPS" not in text  # quit ends the run
+
+
+def test_looking_changes_nothing(cli: Cli, tmp_path: Path) -> None:
+    plain, watched = tmp_path / "a", tmp_path / "b"
+    assert cli("run", TWO_CONTEXT, "--frames", 2, f"--trace={plain}") == 0
+    commands = "channels\nlcus\nmemory 0x10000000 100\nstep 3\nwhere\n" * 20
+    _debugged(cli, tmp_path, commands, "--frames", 2, "--step", f"--trace={watched}")
+    assert compare(TraceReader(plain), TraceReader(watched), 0).equal
+
+
+def test_steps_and_breakpoints(cli: Cli, tmp_path: Path) -> None:
+    commands = "s\ns 2\nbreak dynamic_1:4\nbreaks\nc\ndelete 1\nbreaks\nc\n"
+    stops = [line for line in _debugged(cli, tmp_path, commands, "--step") if line.startswith("[")]
+    places = [line.split("before ")[1].split(" ")[:2] for line in stops]
+    assert places == [["activation", "#0"], ["activation", "#1"], ["preliminary", "#0"], ["dynamic_1", "#4"]]
+    assert "FPS" in cli.out
+
+
+def test_a_write_stops_the_run(cli: Cli, tmp_path: Path) -> None:
+    lines = _debugged(cli, tmp_path, "c\nc\nquit\n", "--break", "write:0x128001DC")
+    assert [line.split("] ")[1] for line in lines if line.startswith("[")][:2] == [
+        "0x128001DC = 0x00000000 is written by preliminary #4 DISABLE_LCU packed_lcu_id=16",
+        "0x128001DC = 0x00000001 is written by dynamic_1 #8 ENABLE_LCU_DEFAULT packed_lcu_id=16 network_index=0",
+    ]
+
+
+def test_commands_that_are_wrong_do_no_harm(cli: Cli, tmp_path: Path) -> None:
+    commands = "\n# a comment\nnonsense\nmemory\nmemory x\nmemory -4\nbreak x\ndelete 9\nmemory 0xFFFFFFFC 9\nhelp\nc\n"
+    text = "\n".join(_debugged(cli, tmp_path, commands, "--break", "preliminary:0"))
+    assert "nonsense: not understood" in text
+    assert "'x' is no number" in text
+    assert "there are 1 breakpoints" in text
+    assert "FPS" in text
+
+
+def test_breakpoints_that_are_wrong(cli: Cli) -> None:
+    for place in ("x", "dynamic:1", "dynamic_0:", "write:", "write:0xZZ", "preliminary_1:0"):
+        with pytest.raises(UsageError):
+            Breakpoint.parse(place)
+        assert cli("run", TWO_CONTEXT, "--break", place) == 2
+    assert cli("run", TWO_CONTEXT, "--break-script", "nowhere", "--step") == 2
+    assert cli("run", TWO_CONTEXT, "--break-script", "nowhere") == 2
+
+
+def test_json_stays_one_document(cli: Cli, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("where\nc\n")
+    assert cli("run", TWO_CONTEXT, "--break", "dynamic_0:3", "--break-script", script, "--json") == 0
+    assert cli.document["network_groups"]
+    assert "dynamic_0 #3" in cli.err
+
+
+def _program() -> Any:
+    return compile_hef(open_hef(TWO_CONTEXT), CompileOptions())
+
+
+def test_breakpoint_in_a_handler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain `breakpoint()` stops inside a handler, with the firmware and the arguments at hand."""
+    seen: list[tuple[int, str]] = []
+
+    def look() -> None:
+        frame = sys._getframe(1)
+        seen.append((frame.f_locals["a"].packed_lcu_id, frame.f_locals["fw"].context.name))
+
+    monkeypatch.setattr(sys, "breakpointhook", look)
+    original = HANDLERS[ActionType.ENABLE_LCU_DEFAULT]
+
+    def handler(fw: Any, a: Any) -> Any:
+        breakpoint()
+        return original(fw, a)
+
+    monkeypatch.setitem(HANDLERS, ActionType.ENABLE_LCU_DEFAULT, handler)
+    run_program(_program(), load("hailo8"), RunRequest(frames=1))
+    assert seen[:2] == [(0, "dynamic_0"), (1, "dynamic_0")]
+
+
+def test_breakpoint_in_a_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hooks before each action, and on register writes, see the device as it stands there."""
+    stops: list[str] = []
+    monkeypatch.setattr(sys, "breakpointhook", lambda: stops.append(sys._getframe(1).f_locals["context"].name))
+
+    def hook(context: Any, step: Any) -> None:
+        if step.type is ActionType.TRIGGER_SEQUENCER:
+            breakpoint()
+
+    def attach(device: Device) -> None:
+        device.action_hooks.append(hook)
+
+    run_program(_program(), load("hailo8"), RunRequest(frames=1, on_device=attach))
+    assert stops == ["dynamic_0", "dynamic_1", "dynamic_0"]  # the device goes on to the next batch
+
+
+# -- coverage
+
+
+def test_coverage_merges_over_runs(cli: Cli, tmp_path: Path) -> None:
+    report, other = tmp_path / "a.json", tmp_path / "b.json"
+    assert cli("run", TWO_CONTEXT, "--coverage-file", report) == 0
+    first = orjson.loads(report.read_bytes())
+    assert cli("run", TWO_CONTEXT, "--coverage-file", report) == 0
+    second = orjson.loads(report.read_bytes())
+    assert second["actions"] == {name: 2 * count for name, count in first["actions"].items()}
+    # a run that fails is covered too
+    assert cli("run", SINGLE, "--inject", "stall-channel:2", "--coverage-file", other) == 5
+    merged = tmp_path / "c.json"
+    assert cli("coverage", report, other, "-o", merged, "--json") == 0
+    assert orjson.loads(merged.read_bytes()) == cli.document
+    assert cli.document["actions"]["APPLICATION_CHANGE_INTERRUPT"] == 1
+    assert cli("coverage", merged) == 0
+    assert "action types" in cli.out
+
+
+def test_the_threshold_fails(cli: Cli, tmp_path: Path) -> None:
+    report = tmp_path / "a.json"
+    assert cli("run", TWO_CONTEXT, "--coverage-file", report) == 0
+    percent = orjson.loads(report.read_bytes())["percent"]
+    assert cli("coverage", report, "--threshold", int(percent)) == 0
+    assert cli("coverage", report, "--threshold", int(percent) + 1) == 6
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"actions":5,"statuses":{},"units":{}}', b"\xff"])
+def test_foreign_reports(content: bytes, cli: Cli, tmp_path: Path) -> None:
+    report = tmp_path / "a.json"
+    report.write_bytes(content)
+    assert cli("coverage", report) == 3
+    assert cli("run", TWO_CONTEXT, "--coverage-file", report) == 3
+    assert report.read_bytes() == content
+
+
+def test_not_for_graphs(cli: Cli, tmp_path: Path) -> None:
+    model = sorted((Path(__file__).parent.parent / "data" / "graphs" / "om").glob("act_0.om"))[0]
+    for options in (("--record", tmp_path / "r"), ("--break", "dynamic_0:1"), ("--step",), ("--coverage-file", "x")):
+        assert cli("run", model, *options) == 2
