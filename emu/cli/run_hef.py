@@ -122,7 +122,7 @@ def _bridges(compiled: Sequence[tuple[Hef, Program]], options: RunOptions, reque
         return []
     if options.outputs:
         output_path(options.outputs)  # refused before anything runs
-    from emu.dataflow.frames import FrameBridge, frame_files
+    from emu.dataflow.frames import FrameBridge, build_outputs, frame_files
     from emu.hef.infos import hef_infos
 
     groups = []
@@ -144,8 +144,9 @@ def _bridges(compiled: Sequence[tuple[Hef, Program]], options: RunOptions, reque
     ]
     request.keep_outputs = bool(options.output_dir or options.outputs)
     if request.keep_outputs:
-        for bridge in bridges:
-            bridge.build_outputs()  # what the runtime refuses to build is refused before anything runs
+        names = build_outputs(bridges)  # what the runtime refuses to build is refused before anything runs
+        if options.output_dir:
+            output_directory(options.output_dir, names)
     cache: dict[tuple[int, int], dict[str, bytes]] = {}
 
     def inputs(group: int, stream: str, frame: int) -> bytes:

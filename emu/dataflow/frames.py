@@ -21,6 +21,7 @@ from emu.arrays import ArrayFile, open_array, open_arrays
 from emu.dataflow.formats import Buffer, Bytes
 from emu.dataflow.nms_wire import frame_from_noise
 from emu.dataflow.postprocess.yolov5_seg import Yolov5Seg
+from emu.dataflow.quantize import dtype_of
 from emu.dataflow.vstreams import InputVStream, OutputVStream
 from emu.errors import HailoError, HailoStatus, UsageError
 from emu.hef.formats import Format, FormatOrder, FormatType
@@ -180,10 +181,6 @@ class FrameBridge:
             _require_one_proto_geometry(self._outputs)
         return self._outputs
 
-    def build_outputs(self) -> None:
-        """Raise what `outputs` would raise for any frame: formats and ops that the runtime refuses."""
-        _ = self.output_vstreams
-
     def inputs_for(self, frame: int) -> dict[str, bytes]:
         """Input stream -> the `hw_frame_size` bytes of frame number `frame`; given frames repeat in turn."""
         streams: dict[str, bytes] = {}
@@ -243,6 +240,23 @@ class FrameBridge:
             return {name: rng.integers(0, 256, sizes[name], np.uint8) for name in vstream.info.streams}
 
 
+def build_outputs(bridges: Iterable[FrameBridge]) -> list[str]:
+    """Names of all outputs, in the order they are kept.
+
+    Raises what `outputs` would raise for any frame, and UsageError where two groups' outputs have one name: only one
+    of them could be kept.
+    """
+    names: list[str] = []
+    for bridge in bridges:
+        for vstream in bridge.output_vstreams:
+            if vstream.info.name in names:
+                raise UsageError(
+                    f"two of the network groups have an output {vstream.info.name}: run them one by one to keep both"
+                )
+            names.append(vstream.info.name)
+    return names
+
+
 def _require_size(name: str, size: int) -> None:
     if size > MAX_FRAME_BYTES:
         raise HailoError(
@@ -265,6 +279,12 @@ def _require_one_proto_geometry(outputs: Iterable[OutputVStream]) -> None:
 def _load_stream(stream: StreamInfo, file: ArrayFile, frames: int) -> Bytes:
     """[n, hw_frame_size] of a `--device-output` file."""
     size = stream.hw_frame_size
+    if file.shape is not None and file.dtype.newbyteorder("=") not in (np.uint8, dtype_of(stream.format.type)):
+        raise UsageError(
+            f"--device-output {stream.name}: an array of {file.dtype.name}, the stream carries"
+            f" {dtype_of(stream.format.type).name} codes or raw bytes: {size} = {_stream_arithmetic(stream)} a frame",
+            file=file.name,
+        )
     if file.size == 0 or file.size % size:
         raise UsageError(
             f"--device-output {stream.name}: {file.size} bytes given, a multiple of {size} expected"

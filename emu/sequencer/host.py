@@ -18,19 +18,23 @@ CONTINUOUS_ALIGNMENT = 0x1000
 ACTION_LIST_BASE = 0x8000_0000
 ACTION_LIST_STRIDE = 0x1_0000
 
-# the library's environment switches that change what it sends (vdma.md, hef-compile.md, hef-container.md)
+# the library's environment switches that change what it sends (vdma.md, hef-compile.md, hef-container.md) and what it
+# makes of the answer (netflow-nms.md 5, transforms.md 8)
 SWITCHES = frozenset(
     {
         "FORCE_LAYOUT_INTERNAL",
         "HAILO_ALIGNED_CCWS_MAPPED_BUFFER_SIZE",
         "HAILO_DDR_ACTION_LIST",
         "HAILO_DISABLE_ALIGNED_CCWS",
+        "HAILO_DISABLE_PP",
         "HAILO_FORCE_CONF_CHANNEL_OVER_DESC",
         "HAILO_FORCE_DDR_CHANNEL_OVER_CCB",
         "HAILO_FORCE_INFER_CONTEXT_CHANNEL_OVER_DESC",
         "HAILO_IGNORE_STRICT_VERSION",
         "HAILO_LEGACY_BOUNDARY_CHANNEL_PAGE_SIZE",
         "HAILORT_AUTO_UPDATE_CACHE_OFFSET",
+        "HAILORT_YOLOV5_SEG_NN_RESIZE",
+        "HAILORT_YOLOV5_SEG_PP_CROP_OPT",
     }
 )
 # known to the library, but nothing here simulates them: set to anything but off, they are refused by name

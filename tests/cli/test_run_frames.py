@@ -122,3 +122,9 @@ def test_wrong_uses(emu, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
     assert sorted(path.read_bytes() for path in tmp_path.iterdir()) == before
+
+
+def test_the_same_outputs_of_two_models_are_refused_before_the_run(emu, tmp_path: Path) -> None:
+    code, out, err = emu("run", MNIST, MNIST, "--outputs", tmp_path / "all.npz")
+    assert (code, out) == (2, "") and "MNIST_CNN/maxpool3" in err
+    assert not (tmp_path / "all.npz").exists()

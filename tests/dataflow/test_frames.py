@@ -17,14 +17,22 @@ import numpy as np
 import pytest
 
 from emu.arrays import open_array, open_arrays, save_to_archive, save_to_directory
-from emu.dataflow.frames import FrameBridge, FrameFiles, _require_one_proto_geometry, frame_files
-from emu.dataflow.postprocess.build import build_op
+from emu.dataflow.frames import (
+    DISABLE_POST_PROCESS,
+    FrameBridge,
+    FrameFiles,
+    _require_one_proto_geometry,
+    build_outputs,
+    frame_files,
+)
+from emu.dataflow.postprocess.build import SWITCH_CROP, SWITCH_NEAREST, build_op
 from emu.dataflow.quantize import quantize
 from emu.dataflow.vstreams import InputVStream, OutputVStream
 from emu.errors import HailoError, HailoStatus, UsageError
 from emu.hef import open_hef
 from emu.hef.formats import Format, FormatOrder, FormatType, frame_size, nms_frame_size
 from emu.hef.infos import NetworkGroupInfo, hef_infos
+from emu.sequencer.host import HostSettings
 from tests.conftest import SHARED, needs_shared
 from tests.dataflow.specs import vectors
 
@@ -289,6 +297,22 @@ def test_device_bytes_take_the_place_of_synthetic_ones(group: NetworkGroupInfo, 
         FrameBridge(group, runtime="5.2", files=frame_files([group], device_outputs=[f"plain={path}"]))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.uint16])
+def test_arrays_that_are_no_device_bytes_are_refused(group: NetworkGroupInfo, tmp_path: Path, dtype: type) -> None:
+    """De-quantised values of one frame have the size of four."""
+    plain = next(stream for stream in group.output_streams if stream.name == "plain")
+    path = saved(tmp_path, np.zeros(plain.hw_frame_size, dtype))
+    with pytest.raises(UsageError, match=f"an array of {np.dtype(dtype).name}, the stream carries uint8 codes"):
+        FrameBridge(group, runtime="5.2", files=frame_files([group], device_outputs=[f"plain={path}"]))
+
+
+def test_outputs_of_one_name_are_refused(group: NetworkGroupInfo) -> None:
+    bridge = FrameBridge(group, runtime="5.2")
+    assert build_outputs([bridge]) == [info.name for info in group.output_vstreams]
+    with pytest.raises(UsageError, match="two of the network groups have an output"):
+        build_outputs([bridge, bridge])
+
+
 # --- user formats and limits ----------------------------------------------------------------------------------------
 
 
@@ -355,6 +379,11 @@ def test_what_is_not_built_says_so(group: NetworkGroupInfo) -> None:
         FrameBridge(group, runtime="5.2", environment={"HAILO_DISABLE_PP": "1"})
     assert refusal.value.status is HailoStatus.HAILO_NOT_IMPLEMENTED
     FrameBridge(group, runtime="4.23", environment={"HAILO_DISABLE_PP": "1"})
+
+
+@pytest.mark.parametrize("switch", [DISABLE_POST_PROCESS, SWITCH_CROP, SWITCH_NEAREST])
+def test_every_switch_of_the_data_plane_can_be_given(switch: str) -> None:
+    assert HostSettings.parse({switch: "1"}).switches == {switch: "1"}
 
 
 # --- array files ----------------------------------------------------------------------------------------------------
