@@ -23,7 +23,10 @@ BAND_BYTES = 2 << 20
 """Size of a band of patches: it stays in the second-level cache while the product reads it."""
 
 SHORT_ROW = 32
-"""Elements of a row below which its shifts are made apart from those along a column (`_by_columns`)."""
+"""Elements up to which a row is short: its shifts are then made apart from those along a column (`_by_columns`)."""
+
+MANY_ROWS = 1024
+"""Rows of patches from which that pays."""
 
 DEPTHWISE_BYTES = 1 << 20
 """Size of a block of channels in the depthwise form: many rows a call, and still in the second-level cache."""
@@ -132,8 +135,8 @@ def _patches(
             source = flat[:, start : start + step].astype(matrix.dtype, copy=False)
             _product(matrix, source, result[:, start : start + step], bias, epilogue)
         return
-    together = strides[0] == dilations[0] == 1 and kh > 1 and out_w <= SHORT_ROW
-    collect = _by_columns if together else _by_windows
+    short = out_w <= SHORT_ROW and length * out_h >= MANY_ROWS
+    collect = _by_columns if short and kh > 1 and strides[0] == dilations[0] == 1 else _by_windows
     rows = max(1, min(out_h, BAND_BYTES // (length * out_w * matrix.itemsize)))
     band = np.empty((channels, kh, kw, rows, out_w), matrix.dtype)
     for top in range(0, out_h, rows):
