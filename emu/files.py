@@ -13,6 +13,11 @@ LARGEST_DOCUMENT = 1 << 28
 """No capture, action list or report comes near it."""
 
 
+def shown(path: str | Path) -> str:
+    """A path as it can be printed and stand in JSON: bytes of a name that are no UTF-8 are escaped."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
 def open_regular(path: Path) -> BinaryIO:
     """Open a file for reading.
 
@@ -24,13 +29,13 @@ def open_regular(path: Path) -> BinaryIO:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
         reason = ((error.strerror if isinstance(error, OSError) else None) or str(error)).lower()
-        raise _refusal(HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open {path}: {reason}", path) from error
+        raise _refusal(HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open {shown(path)}: {reason}", path) from error
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     what = "a directory" if stat.S_ISDIR(mode) else "not a regular file (`-` reads standard input)"
-    raise _refusal(HailoStatus.HAILO_FILE_OPERATION_FAILURE, f"{path} is {what}", path)
+    raise _refusal(HailoStatus.HAILO_FILE_OPERATION_FAILURE, f"{shown(path)} is {what}", path)
 
 
 def read_document(path: Path) -> bytes:
@@ -38,10 +43,10 @@ def read_document(path: Path) -> bytes:
     with open_regular(path) as file:
         data = file.read(LARGEST_DOCUMENT + 1)
     if len(data) > LARGEST_DOCUMENT:
-        text = f"{path} is larger than {LARGEST_DOCUMENT} bytes"
+        text = f"{shown(path)} is larger than {LARGEST_DOCUMENT} bytes"
         raise _refusal(HailoStatus.HAILO_FILE_OPERATION_FAILURE, text, path)
     return data
 
 
 def _refusal(status: HailoStatus, text: str, path: Path) -> HailoError:
-    return HailoError(status, text, file=str(path))
+    return HailoError(status, text, file=shown(path))

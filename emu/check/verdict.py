@@ -9,6 +9,7 @@ from typing import Any
 
 from emu.errors import EmuError, HailoStatus
 from emu.estimate import estimate
+from emu.files import shown
 from emu.hef import Hef, open_hef
 from emu.hef.damage import overlooked_damage
 from emu.hef.devices import ARCH_DEVICES
@@ -55,7 +56,7 @@ class Verdict:
     def document(self) -> dict[str, Any]:
         """The JSON form."""
         return {
-            "file": str(self.path),
+            "file": shown(self.path),
             "format": self.format,
             "accepted": self.error is None,
             "status": 0 if self.error is None else self.error.number,

@@ -11,6 +11,7 @@ import click
 
 from emu.cli.options import DEVICES, RUNTIMES
 from emu.errors import UsageError
+from emu.files import shown
 
 if TYPE_CHECKING:
     from emu.check.verdict import Verdict
@@ -99,11 +100,11 @@ def _lines(one: Verdict) -> Iterator[str]:
     """The line of a model, and one more a warning."""
     if one.error is None:
         where = one.where()
-        yield f"ok      {one.path}: {one.summary}" + (f"; {where}" if where else "")
+        yield f"ok      {shown(one.path)}: {one.summary}" + (f"; {where}" if where else "")
     else:
         word = "REFUSED" if one.exit_code == 4 else "BROKEN "
         about = f"{one.summary}; " if one.summary else ""
-        yield f"{word} {one.path}: {about}{' '.join(one.error.line().split())}"
+        yield f"{word} {shown(one.path)}: {about}{' '.join(one.error.line().split())}"
     for warning in one.warnings:
         yield f"        warning: {warning}"
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from emu.errors import EmuError, HailoError, UsageError
+from emu.files import shown
 from emu.recognise import HEF_MAGIC, Kind, read_head, recognise
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -170,7 +171,7 @@ def open_model(argument: str) -> Model:
         data = sys.stdin.buffer.read()
         return Model("-", recognise(data), data)
     path = Path(argument)
-    return Model(argument, recognise(read_head(path)), path)
+    return Model(shown(argument), recognise(read_head(path)), path)
 
 
 @contextmanager

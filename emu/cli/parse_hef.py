@@ -8,6 +8,7 @@ import click
 
 from emu.cli.options import RUNTIMES, located, open_model
 from emu.errors import HailoError, HailoStatus
+from emu.files import shown
 from emu.hef import open_hef
 from emu.hef.text import parse_hef_text
 
@@ -39,8 +40,8 @@ def command(model: str, parse_streams: bool, parse_vstreams: bool, runtime: str 
         out = text(model, open_model(model).source)
     else:
         files = _hef_files(directory)
-        out = "".join(f"{'*' * 80}\nParsing {path}:\n{text(str(path), path)}" for path in files)
-    click.echo(out.encode(), nl=False)
+        out = "".join(f"{'*' * 80}\nParsing {path}:\n{text(shown(path), path)}" for path in files)
+    click.echo(out.encode(errors="surrogateescape"), nl=False)
 
 
 def _hef_files(directory: Path) -> list[Path]:

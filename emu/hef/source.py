@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from emu.errors import HailoError, HailoStatus, UsageError
+from emu.files import shown
 
 Origin: TypeAlias = str | Path | bytes | bytearray | memoryview | BinaryIO
 
@@ -112,7 +113,7 @@ def _open_path(path: str) -> Source:
     except HailoError:
         os.close(descriptor)
         raise
-    return Source(path, size, None if size else memoryview(b""), descriptor)
+    return Source(shown(path), size, None if size else memoryview(b""), descriptor)
 
 
 def _size(descriptor: int, name: str) -> int:

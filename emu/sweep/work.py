@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emu.errors import EmuError
+from emu.files import shown
 from emu.sweep.table import Row
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Task:
     def failed(self, error: EmuError) -> list[Row]:
         """A row for each combination, with the error in place of the figures."""
         return [
-            Row.of_error(str(self.path), device, link, batch, error)
+            Row.of_error(shown(self.path), device, link, batch, error)
             for device in self.devices
             for link in self.links
             for batch in self.batches
@@ -57,7 +58,7 @@ def _combination(task: Task, hef: Hef, device: str | None, link: str | None) -> 
         try:
             result = estimate(hef, options, (batch,), clock_mhz=task.clock_mhz, link=link)
         except EmuError as error:
-            rows.append(Row.of_error(str(task.path), device, link, batch, error))
+            rows.append(Row.of_error(shown(task.path), device, link, batch, error))
         else:
-            rows.append(Row.of_estimate(str(task.path), result))
+            rows.append(Row.of_estimate(shown(task.path), result))
     return rows

@@ -210,3 +210,27 @@ def test_a_broken_description_is_one_line_with_its_file(
     assert (code, out, err.count("\n")) == (3, "", 1)
     assert what in err and f"(file {tmp_path}" in err
     assert not (tmp_path / "x.hef").exists()
+
+
+NAMED = ["run", "run --json", "run --trace", "run --trace={trace}", "actions --json", "inspect", "inspect --json"]
+NAMED += ["run --trace={trace} --trace-format " + name for name in ("text", "perfetto", "fw-actions")]
+NAMED += ["estimate", "estimate --json", "check", "check --json", "sweep", "sweep --json", "parse-hef"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+@pytest.mark.parametrize("command", NAMED)
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_a_file_name_that_is_no_text(tmp_path: Path, command: str, encoding: str) -> None:
+    """On Linux a name is bytes; what is not UTF-8 is shown escaped, whatever the terminal takes."""
+    model = os.fsencode(tmp_path) + b"/odd\xff.hef"
+    Path(os.fsdecode(model)).write_bytes(EXAMPLE.read_bytes())
+    name, *options = command.format(trace=tmp_path / "trace").split()
+    done = subprocess.run(
+        [sys.executable, "-m", "emu", name, model, *options],
+        capture_output=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    if "--json" in options and name != "actions":
+        assert "odd\\xff.hef" in json.dumps(json.loads(done.stdout)).replace("\\\\", "\\")
