@@ -10,7 +10,7 @@ import pytest
 from emu.errors import GraphError, GraphStatus
 from emu.graph import executor
 from emu.graph.ir import Graph
-from emu.graph.readers import om
+from emu.graph.readers import om, om_describe
 from emu.graph.readers.om_ge_ops import MEANINGS
 from emu.graph.writers.om import Constants, write_om
 from emu.schemas import ge_ir_pb2
@@ -249,12 +249,64 @@ def test_other_image_formats_are_refused_by_name(number: int, name: str):
     assert name in error.line()
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"resize": True, "resize_output_h": 40000, "resize_output_w": 40000},
+        {"resize": True, "resize_output_h": 0, "resize_output_w": 3},
+        {"padding": True, "top_padding_size": 1 << 30},
+        {"padding": True, "left_padding_size": -1},
+        {"crop": True, "crop_size_h": 9, "crop_size_w": 6},
+    ],
+)
+def test_images_out_of_proportion_are_refused(more: dict[str, Any]):
+    """Also where the image is not a tensor of the file, but lies between AIPP and the convolution that has it."""
+    assert refused(aipp_model((1, 3, 8, 6), **more), "a:0").status is GraphStatus.GRAPH_SHAPE
+    model = Model()
+    model.data((1, 3, 8, 6), np.uint8)
+    weight = model.const("w", np.zeros((1, 3, 1, 1), np.float32))
+    model.op("c", "Convolution", ["x:0", weight], (1, 1, 1, 1), **CONV | {"strides": [40000, 40000]}, aipp=AIPP | more)
+    assert refused(model, "c:0").status is GraphStatus.GRAPH_SHAPE
+
+
 def test_dynamic_aipp_is_noted():
     graph = aipp_model((1, 3, 8, 6), aipp_mode=2).read("a:0")
     assert any("dynamic AIPP" in note for note in graph.notes)
 
 
 # --- names, constants, edges, streams ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["Case", "StreamSwitchN"])
+def test_inspect_tells_chip_and_gears(kind: str):
+    model = Model()
+    model.data((1, 4))
+    set_attr(model.message.attr["soc_version"], "Ascend910B")
+    model.op("a", "Relu", ["x:0"], (1, 4))
+    model.op("gears", kind, [], (1,), _batch_num=2, _pred_value_0=[1, 224], _pred_value_1=[4, 224])
+    model.graph.op.add(name="out", type="NetOutput").input.append("a:0")
+    report = om_describe.document(write_om(model.message))
+    assert report["soc_version"] == "Ascend910B"
+    assert report["gears"] == [[1, 224], [4, 224]]
+    assert {"soc_version Ascend910B", "dynamic gears: [1, 224], [4, 224]"} <= set(om_describe.lines(report))
+
+
+def test_inspect_tells_that_chip_and_gears_are_not_stated():
+    model = Model()
+    model.data((1, 4))
+    model.graph.op.add(name="out", type="NetOutput").input.append("x:0")
+    report = om_describe.document(write_om(model.message))
+    assert (report["soc_version"], report["gears"]) == (None, [])
+    assert {"soc_version not stated", "dynamic gears: none"} <= set(om_describe.lines(report))
+
+
+@pytest.mark.parametrize("count", [-1, 1 << 40])
+def test_a_forged_number_of_gears_costs_nothing(count: int):
+    model = Model()
+    model.data((1, 4))
+    model.op("gears", "Case", [], (1,), _batch_num=count, _pred_value_0=[1])
+    model.graph.op.add(name="out", type="NetOutput").input.append("x:0")
+    assert om_describe.document(write_om(model.message))["gears"] == []
 
 
 def intern(model: Model, op: ge_ir_pb2.OpDef, values: dict[str, str]) -> None:

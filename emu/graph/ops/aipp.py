@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from emu.graph.ir import Array, Shape
 from emu.graph.ops import Op, Operand, OpError
 from emu.graph.ops.resize import Sampling, resample
-from emu.graph.ops.window import Pads, Pair
+from emu.graph.ops.window import Pads, Pair, check_positive, need_room, padded_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,11 @@ class Aipp(Op):
             height, width = rows, columns
         if self.resize is not None:
             height, width = self.resize
-            if not 0 < height * width < 1 << 31:
-                raise OpError(f"{list(self.resize)}", "resize_output")
-        if min(self.pads) < 0:
-            raise OpError(f"{list(self.pads)}: must not be negative", "padding_size")
-        return x.shape[0], 3, height + self.pads[0] + self.pads[1], width + self.pads[2] + self.pads[3]
+            check_positive(self.resize, "aipp.resize_output")
+        height, width = padded_size((height, width), self.pads)
+        # the consumer may be the op itself: then no tensor of the file has this size
+        need_room(x.shape[0] * 3 * height * width, x.shape[0] * 3 * math.prod(self.source))
+        return x.shape[0], 3, height, width
 
     def reference(self, x: Array) -> Array:
         height, width = self.source

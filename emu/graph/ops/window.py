@@ -55,7 +55,7 @@ def padded_size(size: Pair, pads: Pads) -> Pair:
 def need_room(padded: int, held: int) -> None:
     """Refuse padded maps of so many values for tensors that hold so few."""
     if padded > 4 * held + ROOM:
-        raise OpError(f"{padded} values of padded maps for {held} of the tensor are out of all proportion", "pad")
+        raise OpError(f"maps of {padded} values for {held} of the tensor are out of all proportion", "pad")
 
 
 def pad_map(x: Array, pads: Pads, value: float = 0, dtype: np.dtype[Any] | None = None) -> Array:

@@ -19,8 +19,9 @@ from emu.graph.plan import make_plan
 from emu.graph.readers import om_container as container
 from emu.graph.readers import om_domi, om_ge
 from emu.graph.readers.om import read
-from emu.graph.readers.om_ge_attrs import Names
+from emu.graph.readers.om_ge_attrs import Attrs, Names
 from emu.graph.readers.om_memory import Buffer, overlaps
+from emu.graph.readers.om_types import INT_DTYPES, INT_FORMATS
 from emu.schemas import ge_ir_pb2, om_pb2, om_task_pb2
 
 TEXT_LIMIT = 200
@@ -67,6 +68,8 @@ def document(data: bytes | memoryview) -> dict[str, Any]:
             for each in found.partitions
         ],
         "ModelDef": message_document(message, _names(message)),
+        "soc_version": _soc_version(message),
+        "gears": _gears(message),
         "constants": [] if graph is None else _constants(graph),
         "tasks": _tasks(found),
         "refusals": [error.line() for error in refusals],
@@ -160,6 +163,41 @@ def _attribute(attr: Any, names: Names | None) -> Any:
     return message_document(value, names) if isinstance(value, Message) else _scalar(value)
 
 
+# --- what the file was made for ---------------------------------------------------------------------------------------
+
+
+def _soc_version(message: Message) -> str | None:
+    """The chip that atc compiled for; the runtime refuses the model on any other."""
+    if not isinstance(message, ge_ir_pb2.ModelDef):
+        return None
+    try:
+        return Attrs(Names(message).resolve(message.attr)).text("soc_version", default="") or None
+    except OpError:
+        return None
+
+
+def _gears(message: Message) -> list[list[int]]:
+    """Batch or image sizes, one list a gear, among which the caller must choose; empty for a model of one shape.
+
+    A model of several gears has an op (Case, StreamSwitchN in older ones) with `_batch_num` and one `_pred_value_<k>`
+    a gear (graphengine, graph/passes/multi_batch_clone_pass.cc).
+    """
+    if not isinstance(message, ge_ir_pb2.ModelDef):
+        return []
+    names = Names(message)
+    for graph in message.graph:
+        for op in graph.op:
+            try:
+                attrs = Attrs(names.resolve(op.attr))
+                count = min(attrs.integer("_batch_num", default=0), len(op.attr))
+                gears = [list(attrs.integers(f"_pred_value_{at}")) for at in range(count)]
+            except OpError:
+                continue
+            if gears:
+                return gears
+    return []
+
+
 # --- what is beside the ModelDef ------------------------------------------------------------------------------------
 
 
@@ -239,6 +277,8 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
             yield f"  {key} {model[key]}"
     for key, value in model.get("attr", {}).items():
         yield f"  attr {key} = {_short(value)}"
+    yield f"soc_version {report['soc_version'] or 'not stated'}"
+    yield f"dynamic gears: {', '.join(map(str, report['gears'])) or 'none'}"
     for graph in model.get("graph", [model]):
         yield from _graph_lines(graph)
     for each in report["constants"]:
@@ -283,9 +323,13 @@ def _parameters(op: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _described(descriptor: dict[str, Any]) -> str:
-    kind = descriptor.get("dtype", descriptor.get("data_type", 0))
-    dims = descriptor.get("shape", {}).get("dim", descriptor.get("dim", []))
-    return f"{kind}{dims} {descriptor.get('layout', descriptor.get('format', 0))}"
+    """Names in the graph kind, numbers in domi, which are shown by name where they have one."""
+    if "dtype" in descriptor or "layout" in descriptor:
+        dims = descriptor.get("shape", {}).get("dim", [])
+        return f"{descriptor.get('dtype', 'DT_UNDEFINED')}{dims} {descriptor.get('layout', '')}".rstrip()
+    number, layout = descriptor.get("data_type", 0), descriptor.get("format", 0)
+    dtype = str(INT_DTYPES[number]) if number in INT_DTYPES else f"data_type {number} "
+    return f"{dtype}{descriptor.get('dim', [])} {INT_FORMATS.get(layout, f'format {layout}')}"
 
 
 def _short(value: Any) -> str:
