@@ -256,6 +256,23 @@ def test_suppression_pair_by_pair(
     assert counts.tolist() == wanted
 
 
+@pytest.mark.parametrize("limit", [0, 1, 2, 63, 64, 65, 500])
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 1.0])
+def test_boxes_beyond_the_limit_need_no_decision(limit: int, threshold: float) -> None:
+    """The frame by class is the same whether suppression stops at the limit of a class or not."""
+    rng = np.random.default_rng(limit)
+    boxes = np.sort(rng.integers(0, 40, (900, 2, 2)), axis=1).reshape(-1, 4).astype(F) / F(40)
+    scores = (rng.integers(0, 300, 900) / F(256)).astype(F)
+    rows = Detections.of(boxes, scores, rng.choice([0, 2, 3], 900, p=[0.6, 0.39, 0.01]))
+    config = NmsConfig(0.0, threshold, limit, 4, 4 * limit)
+    frames = []
+    for enough in (None, limit):
+        result, counts = remove_overlapping(rows, 4, threshold, enough=enough)
+        frames.append(np.full(4 * (1 + 5 * limit) * 4, 0xCD, np.uint8))
+        fill_by_class(result, counts, config, frames[-1])
+    assert frames[0].tobytes() == frames[1].tobytes()
+
+
 def detections(*rows: tuple[float, ...]) -> Detections:
     table = np.array(rows, np.float64).reshape(-1, 6)
     return Detections.of(table[:, :4].astype(F), table[:, 4].astype(F), table[:, 5].astype(np.intp))

@@ -271,10 +271,15 @@ class NmsPostProcess(PostProcess):
 
     def _execute(self, frames: Mapping[str, Buffer], out: Bytes) -> HailoStatus:
         config = self.config
+        by_score = self.user.order is FormatOrder.HAILO_NMS_BY_SCORE
         detections, counts = remove_overlapping(
-            self.detect(frames), config.classes, config.iou_threshold, config.cross_classes
+            self.detect(frames),
+            config.classes,
+            config.iou_threshold,
+            config.cross_classes,
+            enough=None if by_score else config.max_proposals_per_class,
         )
-        if self.user.order is FormatOrder.HAILO_NMS_BY_SCORE:
+        if by_score:
             fill_by_score(detections, config, out)
         else:
             fill_by_class(detections, counts, config, out)

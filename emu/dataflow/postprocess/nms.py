@@ -94,27 +94,34 @@ class Detections:
 
 
 def remove_overlapping(
-    detections: Detections, classes: int, iou_threshold: float, cross_classes: bool = False
+    detections: Detections, classes: int, iou_threshold: float, cross_classes: bool = False, enough: int | None = None
 ) -> tuple[Detections, NDArray[np.int64]]:
     """Sort, then remove every box whose IoU with a better kept box of its class is >= `iou_threshold`.
 
-    Returns the sorted detections with removed scores set to 0.0, and the remaining count of each class.
+    Returns the sorted detections with removed scores set to 0.0, and the remaining count of each class. Where only
+    `enough` boxes of a class will be written, what follows them may be left undecided, and counted.
     """
     counts = detections.counts(classes)
     result = detections.sorted()
     groups = np.zeros_like(result.classes) if cross_classes else result.classes
-    removed = suppressed(result.boxes, result.scores, groups, iou_threshold)
+    removed = suppressed(result.boxes, result.scores, groups, iou_threshold, None if cross_classes else enough)
     result.scores[removed] = REMOVED_SCORE
     counts -= np.bincount(result.classes[removed], minlength=classes)
     return result, counts
 
 
-def suppressed(boxes: Float32s, scores: Float32s, groups: Indices, iou_threshold: float) -> Indices:
-    """Positions that greedy suppression removes from detections sorted by score; only `groups` suppress each other."""
+def suppressed(
+    boxes: Float32s, scores: Float32s, groups: Indices, iou_threshold: float, enough: int | None = None
+) -> Indices:
+    """Positions that greedy suppression removes from detections sorted by score; only `groups` suppress each other.
+
+    Behind the first `enough` that stay of a group it may stop.
+    """
     taking_part = np.flatnonzero(scores != REMOVED_SCORE)
-    by_group = taking_part[_grouped(groups[taking_part])]
-    starts = np.flatnonzero(np.diff(groups[by_group], prepend=-1))
-    sizes = np.diff(starts, append=by_group.size)
+    groups = groups[taking_part]
+    by_group = taking_part[_grouped(groups)]
+    sizes = np.bincount(groups)
+    starts = np.cumsum(sizes) - sizes
     # from here on positions count within `by_group`: groups one after the other, each from its best on
     removed = np.zeros(by_group.size, np.bool_)
     with np.errstate(all="ignore"):
@@ -122,7 +129,7 @@ def suppressed(boxes: Float32s, scores: Float32s, groups: Indices, iou_threshold
         small = sizes <= _LARGE_CLASS
         _suppress_small(candidates, starts[small], sizes[small], removed)
         for start, size in zip(starts[~small].tolist(), sizes[~small].tolist(), strict=True):
-            _suppress_large(candidates, np.arange(start, start + size), removed)
+            _suppress_large(candidates, np.arange(start, start + size), removed, size if enough is None else enough)
     return by_group[removed]
 
 
@@ -235,14 +242,15 @@ def _resolve(first: Indices, second: Indices, removed: NDArray[np.bool_]) -> Non
         removed[:] = settled
 
 
-def _suppress_large(candidates: _Candidates, remaining: Indices, removed: NDArray[np.bool_]) -> None:
+def _suppress_large(candidates: _Candidates, remaining: Indices, removed: NDArray[np.bool_], enough: int) -> None:
     """One group, rows of its best remaining boxes against each other, then the kept ones against all the rest."""
     everything = np.ones((1, 1, 1), np.bool_)
-    while remaining.size:
+    while remaining.size and enough > 0:
         rows, remaining = remaining[:_BLOCK_ROWS], remaining[_BLOCK_ROWS:]
         within = np.arange(rows.size)
         _resolve(*candidates.overlapping(rows[None], rows[None], (within[:, None] < within)[None]), removed)
         kept = rows[~removed[rows]]
+        enough -= kept.size
         _, second = candidates.overlapping(kept[None], remaining[None], everything)
         removed[second] = True
         remaining = remaining[~removed[remaining]]
