@@ -2,25 +2,30 @@
 
     pytest benchmarks/bench_ms.py
 
-Limits: LeNet (28x28, batch 1, float32) at most 3.5 times onnxruntime; reading its 1.7 MB file with every check at
-most 8 times one pass over the bytes (crc32). Both sides are taken alternately and the fastest of each counts.
+Float32, batch 1, at most 2.5 times onnxruntime, 4.5 with depthwise convolutions; reading LeNet's 1.7 MB file with
+every check at most 8 times one pass over the bytes (crc32). Both sides are taken alternately and the fastest of each
+counts.
 
-LeNet is small: onnxruntime needs some 60 µs for all of it. Two thirds of our time are products in BLAS, which takes
-them at its own speed (2.4 times onnxruntime with the kernels that OpenBLAS chooses for AVX-512, 2.7 where
-OPENBLAS_CORETYPE holds it to AVX2); the rest is the interpreter's price of eight operators and two
-poolings in several passes.
+Measured (AVX-512): residual 1.6, separable 3.2, LeNet 2.3 times onnxruntime with the kernels that OpenBLAS chooses;
+2.2, 4.0 and 2.5 where OPENBLAS_CORETYPE=Haswell holds it to AVX2, which onnxruntime does not heed. LeNet is small:
+onnxruntime needs some 60 µs for all of it, and products in BLAS alone take us 40 (57 with AVX2); the rest is the
+interpreter's price of eight operators. That is what stands between it and 1.5, the goal; it may be 10 % above the limit
+where BLAS is held back.
 """
 
 from __future__ import annotations
 
+import os
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 from threadpoolctl import threadpool_limits
 
 from emu.graph.executor import run_plan
@@ -29,71 +34,120 @@ from emu.graph.readers import ms
 from emu.graph.writers.ms import SubGraphBuilder, write
 from emu.schemas.generated import ms_v0_5 as b
 
-MAX_RUN_RATIO = 3.5
+HELD_BACK = "OPENBLAS_CORETYPE" in os.environ
 MAX_READ_RATIO = 8.0
-WEIGHTS = {
-    "conv1": (20, 1, 5, 5),
-    "conv2": (50, 20, 5, 5),
-    "ip1": (500, 800),
-    "ip2": (10, 500),
-}
-SHAPES = [(1, 20, 24, 24), (1, 20, 12, 12), (1, 50, 8, 8), (1, 50, 4, 4), (1, 500), (1, 500), (1, 10), (1, 10)]
 
 
-def weights() -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(0)
-    found = {}
-    for name, shape in WEIGHTS.items():
-        found[name] = (rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
-        found[name + "_bias"] = rng.standard_normal(shape[0]).astype(np.float32)
-    return found
+@dataclass(frozen=True)
+class Value:
+    """A tensor in both models: its place in the .ms file, its name in the ONNX model, its dims."""
+
+    place: int
+    name: str
+    shape: tuple[int, ...]
 
 
-def lenet_file() -> bytes:
-    held = weights()
-    graph = SubGraphBuilder()
-    at = graph.input((1, 1, 28, 28))
-    window = {"strideW": 1, "strideH": 1, "hasBias": True}
-    pool = b.Pooling(windowW=2, windowH=2, strideW=2, strideH=2)
-    steps: list[tuple[b.OpT, str]] = [
-        (b.Conv2D(**window), "conv1"),
-        (pool, ""),
-        (b.Conv2D(**window), "conv2"),
-        (pool, ""),
-        (b.FullConnection(hasBias=True, axis=1), "ip1"),
-        (b.Activation(b.ActivationType.RELU), ""),
-        (b.FullConnection(hasBias=True, axis=1), "ip2"),
-        (b.SoftMax((1,)), ""),
-    ]
-    for (attr, name), shape in zip(steps, SHAPES, strict=True):
-        operands = [at] + ([graph.constant(held[name]), graph.constant(held[name + "_bias"])] if name else [])
-        at = graph.tensor(shape)
-        graph.node(attr, operands, [at])
-    graph.outputs.append(at)
-    return write(graph.graph())
+class Net:
+    """A network that is written as an .ms file and as an ONNX model at the same time."""
+
+    def __init__(self, *shape: int) -> None:
+        self.subgraph = SubGraphBuilder()
+        self.nodes: list[NodeProto] = []
+        self.weights: list[TensorProto] = []
+        self.input = Value(self.subgraph.input(shape), "x", shape)
+        self.random = np.random.default_rng(0)
+
+    def add(
+        self, attr: b.OpT, inputs: Sequence[Value], shape: tuple[int, ...], op: str, *weights: np.ndarray, **given: Any
+    ) -> Value:
+        operands = [*inputs]
+        for weight in weights:
+            operands.append(Value(self.subgraph.constant(weight), f"w{len(self.weights)}", weight.shape))
+            self.weights.append(numpy_helper.from_array(weight, operands[-1].name))
+        result = Value(self.subgraph.tensor(shape), f"y{len(self.nodes)}", shape)
+        self.subgraph.node(attr, [operand.place for operand in operands], [result.place])
+        self.nodes.append(helper.make_node(op, [operand.name for operand in operands], [result.name], **given))
+        return result
+
+    def weight(self, *shape: int) -> np.ndarray:
+        values = self.random.standard_normal(shape, np.float32) / np.sqrt(np.prod(shape[1:]))
+        return values.astype(np.float32)
+
+    def conv(self, x: Value, units: int, kernel: int, stride: int = 1, pad: int = 0, depthwise: bool = False) -> Value:
+        n, channels, height, width = x.shape
+        units = channels if depthwise else units
+        shape = (n, units, *((size + 2 * pad - kernel) // stride + 1 for size in (height, width)))
+        window = {"strideH": stride, "strideW": stride, "padUp": pad, "padDown": pad, "padLeft": pad, "padRight": pad}
+        member = b.DepthwiseConv2D if depthwise else b.Conv2D
+        weights = self.weight(units, 1 if depthwise else channels, kernel, kernel), self.weight(units, 1)[:, 0]
+        group = channels if depthwise else 1
+        attr = member(**window, hasBias=True)
+        return self.add(attr, [x], shape, "Conv", *weights, strides=[stride] * 2, pads=[pad] * 4, group=group)
+
+    def relu(self, x: Value) -> Value:
+        return self.add(b.Activation(b.ActivationType.RELU), [x], x.shape, "Relu")
+
+    def sum(self, x: Value, y: Value) -> Value:
+        return self.add(b.Add(), [x, y], x.shape, "Add")
+
+    def max_pool(self, x: Value, window: int, pad: int = 0) -> Value:
+        shape = (*x.shape[:2], *((size + 2 * pad - window) // 2 + 1 for size in x.shape[2:]))
+        pads = {"padUp": pad, "padDown": pad, "padLeft": pad, "padRight": pad}
+        attr = b.Pooling(windowW=window, windowH=window, strideW=2, strideH=2, **pads)
+        return self.add(attr, [x], shape, "MaxPool", kernel_shape=[window] * 2, strides=[2, 2], pads=[pad] * 4)
+
+    def mean(self, x: Value) -> Value:
+        attr = b.Pooling(poolingMode=b.PoolMode.MEAN_POOLING, global_=True)
+        return self.add(attr, [x], (*x.shape[:2], 1, 1), "GlobalAveragePool")
+
+    def dense(self, x: Value, units: int) -> Value:
+        flat = Value(x.place, f"{x.name}_flat", x.shape)  # FullConnection flattens itself
+        self.nodes.append(helper.make_node("Flatten", [x.name], [flat.name]))
+        weights = self.weight(units, int(np.prod(x.shape))), self.weight(units, 1)[:, 0]
+        return self.add(b.FullConnection(hasBias=True, axis=1), [flat], (1, units), "Gemm", *weights, transB=1)
+
+    def softmax(self, x: Value) -> Value:
+        return self.add(b.SoftMax((1,)), [x], x.shape, "Softmax", axis=1)
+
+    def file(self, result: Value) -> bytes:
+        self.subgraph.outputs.append(result.place)
+        return write(self.subgraph.graph())
+
+    def session(self, result: Value) -> onnxruntime.InferenceSession:
+        ends = [helper.make_tensor_value_info(end.name, TensorProto.FLOAT, end.shape) for end in (self.input, result)]
+        graph = helper.make_graph(self.nodes, "net", ends[:1], ends[1:], self.weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def lenet_session() -> onnxruntime.InferenceSession:
-    nodes = [
-        helper.make_node("Conv", ["x", "conv1", "conv1_bias"], ["a"]),
-        helper.make_node("MaxPool", ["a"], ["b"], kernel_shape=[2, 2], strides=[2, 2]),
-        helper.make_node("Conv", ["b", "conv2", "conv2_bias"], ["c"]),
-        helper.make_node("MaxPool", ["c"], ["d"], kernel_shape=[2, 2], strides=[2, 2]),
-        helper.make_node("Flatten", ["d"], ["e"]),
-        helper.make_node("Gemm", ["e", "ip1", "ip1_bias"], ["f"], transB=1),
-        helper.make_node("Relu", ["f"], ["g"]),
-        helper.make_node("Gemm", ["g", "ip2", "ip2_bias"], ["h"], transB=1),
-        helper.make_node("Softmax", ["h"], ["y"], axis=1),
-    ]
-    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 1, 28, 28))]
-    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 10))]
-    held = [numpy_helper.from_array(value, name) for name, value in weights().items()]
-    graph = helper.make_graph(nodes, "lenet", inputs, outputs, held)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+def lenet() -> tuple[Net, Value]:
+    net = Net(1, 1, 28, 28)
+    x = net.max_pool(net.conv(net.input, 20, 5), 2)
+    x = net.max_pool(net.conv(x, 50, 5), 2)
+    return net, net.softmax(net.dense(net.relu(net.dense(x, 500)), 10))
+
+
+def residual() -> tuple[Net, Value]:
+    """18 layers with shortcuts on 224x224."""
+    net = Net(1, 3, 224, 224)
+    x = net.max_pool(net.relu(net.conv(net.input, 64, 7, 2, 3)), 3, 1)
+    for units, stride in ((64, 1), (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1)):
+        y = net.relu(net.conv(x, units, 3, stride, 1))
+        shortcut = net.conv(x, units, 1, 2) if stride == 2 else x
+        x = net.relu(net.sum(net.conv(y, units, 3, 1, 1), shortcut))
+    return net, net.softmax(net.dense(net.mean(x), 1000))
+
+
+def separable() -> tuple[Net, Value]:
+    """Pairs of a depthwise and a pointwise convolution on 224x224."""
+    net = Net(1, 3, 224, 224)
+    x = net.relu(net.conv(net.input, 32, 3, 2, 1))
+    for units, stride in ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1), (512, 1), (1024, 2)):
+        x = net.relu(net.conv(x, units, 3, stride, 1, depthwise=True))
+        x = net.relu(net.conv(x, units, 1))
+    return net, net.softmax(net.dense(net.mean(x), 1000))
 
 
 def ratio(function: Callable[[], object], baseline: Callable[[], object], seconds: float = 2.0) -> float:
@@ -108,23 +162,29 @@ def ratio(function: Callable[[], object], baseline: Callable[[], object], second
     return best[0] / best[1]
 
 
+LIMITS = {lenet: 2.75 if HELD_BACK else 2.5, residual: 2.5, separable: 4.5}
+
+
 @pytest.mark.benchmark(group="ms")
-def test_lenet_against_onnxruntime(benchmark) -> None:
-    session = lenet_session()
-    plan = make_plan(ms.read(lenet_file()))
-    image = np.random.default_rng(1).standard_normal((1, 1, 28, 28)).astype(np.float32)
+@pytest.mark.parametrize("make", LIMITS)
+def test_against_onnxruntime(benchmark, make: Callable[[], tuple[Net, Value]]) -> None:
+    net, result = make()
+    session = net.session(result)
+    plan = make_plan(ms.read(net.file(result)))
+    image = np.random.default_rng(1).standard_normal(net.input.shape, np.float32)
     with threadpool_limits(1):
         found = run_plan(plan, {"input_0": image})["output_0"]
         np.testing.assert_allclose(found, session.run(None, {"x": image})[0], rtol=1e-4, atol=1e-6)
         benchmark(run_plan, plan, {"input_0": image})
         slower = ratio(lambda: run_plan(plan, {"input_0": image}), lambda: session.run(None, {"x": image}))
     benchmark.extra_info["times onnxruntime"] = round(slower, 2)
-    assert slower <= MAX_RUN_RATIO
+    assert slower <= LIMITS[make]
 
 
 @pytest.mark.benchmark(group="ms")
 def test_reading_with_every_check(benchmark) -> None:
-    data = lenet_file()
+    net, result = lenet()
+    data = net.file(result)
     benchmark(ms.read, data)
     slower = ratio(lambda: ms.read(data), lambda: zlib.crc32(data), seconds=1.0)
     benchmark.extra_info["times crc32"] = round(slower, 2)
