@@ -55,9 +55,11 @@ def ratio(function: Callable[[], object], baseline: Callable[[], object], second
     return best[0] / best[1]
 
 
-def input_transform(order: FormatOrder, features: int = 3, qp: QuantInfo = QP) -> InputTransform:
-    user, device = Format(FormatType.FLOAT32, FormatOrder.NHWC), Format(FormatType.UINT8, order)
-    return InputTransform(IMAGE_SHAPE, user, Shape(IMAGE, IMAGE, features), device, [qp])
+def input_transform(
+    order: FormatOrder, features: int = 3, qp: QuantInfo = QP, user: FormatType = FormatType.FLOAT32
+) -> InputTransform:
+    device = Format(FormatType.UINT8, order)
+    return InputTransform(IMAGE_SHAPE, Format(user, FormatOrder.NHWC), Shape(IMAGE, IMAGE, features), device, [qp])
 
 
 @pytest.fixture(scope="module")
@@ -65,21 +67,34 @@ def frame() -> np.ndarray:
     return np.random.default_rng(1).random(IMAGE_SHAPE, np.float32)
 
 
-@pytest.mark.parametrize(("order", "qp"), [(FormatOrder.NHWC, QP), (FormatOrder.NHCW, PIXEL_QP)])
-def bench_format_and_quantise(frame: np.ndarray, order: FormatOrder, qp: QuantInfo) -> None:
-    """Any scale for a stream in pixel order; the scale of image inputs, which is 1, for one in planes."""
-    transform = input_transform(order, qp=qp)
+@pytest.mark.parametrize(
+    ("order", "features", "qp"),
+    [
+        (FormatOrder.NHWC, 3, QP),
+        (FormatOrder.NHWC, 3, PIXEL_QP),
+        (FormatOrder.NHCW, 3, PIXEL_QP),
+        (FormatOrder.RGB888, 4, PIXEL_QP),
+    ],
+)
+def bench_format_and_quantise(frame: np.ndarray, order: FormatOrder, features: int, qp: QuantInfo) -> None:
+    """Any scale for a stream in pixel order; the scale of image inputs, which is 1, for the others of a camera."""
+    transform = input_transform(order, features, qp)
     pixels = frame * np.float32(255 if qp is PIXEL_QP else 1)
     found = ratio(lambda: transform(pixels), pixels.copy)
     assert found <= MAX_FRAME_RATIO, f"{found:.2f} copies of the frame"
 
 
-@pytest.mark.parametrize(("order", "features"), [(FormatOrder.NHCW, 3), (FormatOrder.RGB888, 4), (FormatOrder.F8CR, 8)])
-def bench_reorder(benchmark: Any, frame: np.ndarray, order: FormatOrder, features: int) -> None:
-    """Layouts that take three bytes apart: numpy moves them one at a time."""
-    transform = input_transform(order, features)
-    benchmark.extra_info["copies"] = ratio(lambda: transform(frame), frame.copy)
-    benchmark(transform, frame)
+@pytest.mark.parametrize("user", [FormatType.FLOAT32, FormatType.UINT8], ids=["float32", "uint8"])
+@pytest.mark.parametrize(
+    ("order", "features"),
+    [(FormatOrder.NHCW, 3), (FormatOrder.RGB888, 4), (FormatOrder.F8CR, 8), (FormatOrder.FCR, 8)],
+)
+def bench_reorder(benchmark: Any, frame: np.ndarray, order: FormatOrder, features: int, user: FormatType) -> None:
+    """Layouts that take pixels apart or pad them, in copies of the frame as it is given."""
+    transform = input_transform(order, features, user=user)
+    given = frame if user is FormatType.FLOAT32 else (frame * 255).astype(np.uint8)
+    benchmark.extra_info["copies"] = ratio(lambda: transform(given), given.copy)
+    benchmark(transform, given)
 
 
 def bench_dequantise(benchmark: Any) -> None:
