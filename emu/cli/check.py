@@ -92,7 +92,7 @@ def _check_models(
             "refused": sum(one.exit_code == 4 for one in found),
             "unreadable": sum(one.exit_code == 3 for one in found),
         }
-        click.echo(orjson.dumps(document).decode())
+        click.echo(orjson.dumps(document))
     return code
 
 
@@ -131,7 +131,7 @@ def _check_traces(traces: tuple[str, ...], as_json: bool) -> int:
                 for name, result in results
             ]
         }
-        click.echo(orjson.dumps(document).decode())
+        click.echo(orjson.dumps(document))
     else:
         for name, result in results:
             for violation in result.violations:
@@ -149,7 +149,7 @@ def _rules(as_json: bool) -> int:
     if as_json:
         import orjson
 
-        click.echo(orjson.dumps([{"name": rule.name, "says": rule.says()} for rule in RULES]).decode())
+        click.echo(orjson.dumps([{"name": rule.name, "says": rule.says()} for rule in RULES]))
     else:
         for rule in RULES:
             click.echo(f"{rule.name:<32} {rule.says()}")

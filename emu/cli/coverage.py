@@ -28,7 +28,7 @@ def command(reports: tuple[str, ...], output: str | None, threshold: float | Non
     if output is not None:
         writable(output).write_bytes(orjson.dumps(total.document(), option=orjson.OPT_INDENT_2) + b"\n")
     if as_json:
-        click.echo(orjson.dumps(total.document()).decode())
+        click.echo(orjson.dumps(total.document()))
     else:
         sys.stdout.writelines(total.text())
     if threshold is not None and total.percent < threshold:

@@ -20,7 +20,7 @@ def inspect(opened: Model, as_json: bool) -> None:
     if as_json:
         import orjson
 
-        click.echo(orjson.dumps({"model": {"file": opened.name}, **document}).decode())
+        click.echo(orjson.dumps({"model": {"file": opened.name}, **document}))
         return
     click.echo(opened.name)
     for line in lines:

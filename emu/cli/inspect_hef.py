@@ -30,7 +30,7 @@ def inspect(opened: Model, common: HefOptions, as_json: bool) -> None:
     if as_json:
         import orjson
 
-        click.echo(orjson.dumps(report, option=orjson.OPT_INDENT_2).decode())
+        click.echo(orjson.dumps(report, option=orjson.OPT_INDENT_2))
     else:
         for line in _text(report):
             click.echo(line)

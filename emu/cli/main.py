@@ -76,6 +76,9 @@ def report(error: EmuError, as_json: bool, debug: bool = False) -> int:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Entry point of `python -m emu` and of the console script; never returns."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names out of a file may hold what a terminal does not
     args = list(sys.argv[1:] if argv is None else argv)
     as_json, debug = "--json" in args, "--debug" in args
     # --debug may stand anywhere; click knows it on the group only

@@ -72,7 +72,7 @@ def command(folder: str, models: tuple[str, ...], as_json: bool) -> int:
                 "replayed": difference.replayed,
             }
         found["status"] = {"recorded": recording.run.get("status"), "replayed": ended}
-        click.echo(orjson.dumps(found).decode())
+        click.echo(orjson.dumps(found))
     else:
         for line in _text(recording, replay, ended):
             click.echo(line)

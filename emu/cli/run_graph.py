@@ -46,7 +46,7 @@ def run(options: RunOptions) -> None:
     if options.as_json:
         import orjson
 
-        click.echo(orjson.dumps(document).decode())
+        click.echo(orjson.dumps(document))
         return
     for note in graph.notes:
         click.echo(f"emu: note: {note}", err=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import click
 
 from emu.hw.coverage import Coverage
 from emu.hw.memory import AddressSpace
@@ -123,7 +124,7 @@ def print_json(found: dict[str, Any]) -> None:
     """One document on stdout and nothing else."""
     import orjson
 
-    sys.stdout.write(orjson.dumps(found).decode() + "\n")
+    click.echo(orjson.dumps(found))
 
 
 def text(outcome: Outcome, timing: bool, coverage: bool) -> Iterator[str]:

@@ -77,7 +77,7 @@ def command(
 
             plot(rows, target)
         else:
-            target.write_text(to_csv(rows) if kind == ".csv" else orjson.dumps(document(rows)).decode() + "\n")
+            target.write_bytes(to_csv(rows).encode() if kind == ".csv" else orjson.dumps(document(rows)) + b"\n")
     if as_json:
         click.echo(orjson.dumps(document(rows)))
     elif not targets:
