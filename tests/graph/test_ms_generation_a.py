@@ -11,7 +11,7 @@ from emu.schemas.generated import ms_v0_1 as a
 from emu.schemas.generated import ms_v0_5 as b
 from tests.graph.ms_cases import Array, check, file_a, onnx, run_file
 from tests.graph.ms_checks import Cases, Check, Rng, ints, normal
-from tests.graph.test_ms_places import detections
+from tests.graph.test_ms_gather import detections
 
 CASES = Cases()
 WINDOW = {"strideH": 1, "strideW": 1}
@@ -351,9 +351,9 @@ def test_every_member_of_generation_a_has_a_check() -> None:
 
 
 def test_every_member_of_generation_b_has_a_check() -> None:
-    from tests.graph import test_ms_maps, test_ms_places, test_ms_pointwise, test_ms_quant
+    from tests.graph import test_ms_gather, test_ms_maps, test_ms_places, test_ms_pointwise, test_ms_quant
 
-    modules = (test_ms_maps, test_ms_places, test_ms_pointwise, test_ms_quant)
+    modules = (test_ms_gather, test_ms_maps, test_ms_places, test_ms_pointwise, test_ms_quant)
     checked = set().union(*(module.CASES.members() for module in modules))
     assert checked | {"Constant"} == {member.__name__ for member in b.OPT.members}  # test_ms_places.test_constant
 
