@@ -26,7 +26,11 @@ from emu.trace.state import TraceState
 WINDOW = 1 << 16
 _SYNCHRONOUS = frozenset({"context_begin", "context_end", "control", "fault", "stall"})
 _FREE, _WAIT, _BARRIER, _END = "action", "wait", "barrier", "end"
-_DURATION = b',"duration":'
+_NS, _DURATION = b'{"ns":', b',"duration":'
+_FOREIGN = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+_MOST_KNOWN = 1 << 14
+
+Unit = tuple[object, ...]
 _COMPARED = ("kind", "application", "context", "action", "unit", "cause", "woke", "bytes", "frame")
 
 
@@ -110,8 +114,10 @@ def _survey(source: Source, until: int) -> tuple[Counter[str], list[str]]:
     lines = source.lines()
     for number, line in enumerate(islice(lines, max(0, until - 1)), 1):
         record = source.parse(line, number + 1)
-        with _hostile(source, number + 1):
+        try:
             state.follow(record)
+        except _FOREIGN as error:
+            raise _foreign(source, number + 1, error) from None
         counter[_label(record)] += 1
     for number, line in enumerate(lines, max(1, until)):
         counter[_label(source.parse(line, number + 1))] += 1
@@ -124,23 +130,20 @@ def _label(record: Record) -> str:
     return str(record["kind"])
 
 
-class _hostile:  # noqa: N801 - a context manager, named like a function
-    """Turns what a record with foreign content does to the code into one error."""
+def _foreign(source: Source, number: int, error: Exception) -> HailoError:
+    """What a record with foreign content does to the code, as an error of its line."""
+    return HailoError(
+        HailoStatus.HAILO_INVALID_ARGUMENT,
+        f"the record does not say what it has to ({type(error).__name__} {error})",
+        file=source.name,
+        line=number,
+    )
 
-    def __init__(self, source: Source, number: int) -> None:
-        self._source, self._number = source, number
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, (KeyError, TypeError, ValueError, AttributeError, IndexError)):
-            raise HailoError(
-                HailoStatus.HAILO_INVALID_ARGUMENT,
-                f"the record does not say what it has to ({type(error).__name__} {error})",
-                file=self._source.name,
-                line=self._number,
-            ) from None
+def _ns(line: bytes, end: int) -> int:
+    """The time of a line that begins `{"ns":`; -1 where it does not."""
+    digits = line[len(_NS) : end]
+    return int(digits) if line.startswith(_NS) and digits.isdigit() else -1
 
 
 @dataclass(slots=True)
@@ -158,7 +161,8 @@ class _Reading:
     source: Source
     number: int = 0
     held: tuple[str, _Item | None] | None = None
-    queues: dict[object, deque[_Item]] = field(default_factory=dict)
+    queues: dict[Unit, deque[_Item]] = field(default_factory=dict)
+    pending: int = 0
 
 
 class _Matcher:
@@ -168,20 +172,20 @@ class _Matcher:
         self._literal = a.runtime == b.runtime
         self._addresses: tuple[dict[int, int], dict[int, int]] = ({}, {})
         self._phase: str | None = None
-        self._unmatched = 0
+        self._known: tuple[dict[Unit, tuple[Unit, ...]], ...] = ({}, {})
 
     def run(self) -> Divergence | None:
         """Read both sides to their ends or to the first divergence."""
         a, b = self.sides
         lines = (a.source.lines(), b.source.lines())
         while True:
-            if not self._unmatched and a.held is None and b.held is None and self._literal:
+            if not a.pending and not b.pending and a.held is None and b.held is None and self._literal:
                 pair = self._skip_equal(*lines)
                 if pair is None:
                     return None
                 fed: Iterable[tuple[int, bytes | None]] = enumerate(pair)
             else:
-                fed = ((side, next(lines[side], None)) for side in (0, 1) if self.sides[side].held is None)
+                fed = ((side, next(lines[side], None)) for side in self._behind())
             for side, line in fed:
                 found = self._feed(side, line)
                 if found is not None:
@@ -193,9 +197,21 @@ class _Matcher:
                 if found is not None:
                     return found
 
+    def _behind(self) -> tuple[int, ...]:
+        """The sides to read on: the one that lacks partners for what the other has, so that both run level again."""
+        a, b = self.sides
+        if a.held is not None:
+            return (1,)
+        if b.held is not None:
+            return (0,)
+        if a.pending == b.pending:
+            return (0, 1)
+        return (0,) if a.pending < b.pending else (1,)
+
     def _skip_equal(self, first: Iterator[bytes], second: Iterator[bytes]) -> tuple[bytes | None, bytes | None] | None:
         """Skip lines that are equal as bytes but for their time; the first pair that is not, None at both ends."""
         skipped = 0
+        timed = self._tolerance is not None
         self._phase = None  # all before is matched: whatever comes next begins a phase
         try:
             for one, other in zip_longest(first, second):
@@ -206,7 +222,9 @@ class _Matcher:
                     return one, other
                 cut_one, cut_other = one.find(b","), other.find(b",")
                 end_one, end_other = one.rfind(_DURATION), other.rfind(_DURATION)
-                if one[cut_one:end_one] != other[cut_other:end_other] or self._tolerance is not None:
+                if one[cut_one:end_one] != other[cut_other:end_other]:
+                    return one, other
+                if timed and not self._same_time(_ns(one, cut_one), _ns(other, cut_other)):
                     return one, other
                 skipped += 1
         finally:
@@ -224,8 +242,10 @@ class _Matcher:
         reading.number += 1
         source = reading.source
         record = source.parse(line, reading.number + 1)
-        with _hostile(source, reading.number + 1):
+        try:
             return self._place(side, _Item(record, reading.number))
+        except _FOREIGN as error:
+            raise _foreign(source, reading.number + 1, error) from None
 
     def _place(self, side: int, item: _Item) -> Divergence | None:
         record = item.record
@@ -246,13 +266,20 @@ class _Matcher:
         self._phase = phase
         return self._match(side, item, self._units(side, record, phase))
 
-    def _units(self, side: int, record: Record, phase: str) -> tuple[object, ...]:
+    def _units(self, side: int, record: Record, phase: str) -> tuple[Unit, ...]:
+        """What an action acts on, in its context; of a wait, itself."""
         action, arguments = record["action"], record.get("arguments", {})
         context = (record.get("application", -1), record.get("context", ""))
         if phase is _WAIT:
             return ((_WAIT, *context, action, *self._values(side, arguments)),)
-        units = semantics.touched(action, arguments, self.sides[side].source.runtime)
-        return tuple((_FREE, *context, unit) for unit in units)
+        known, key = self._known[side], (*context, action, *arguments.values())
+        found = known.get(key)
+        if found is None:
+            if len(known) > _MOST_KNOWN:
+                known.clear()
+            units = semantics.touched(action, arguments, self.sides[side].source.runtime)
+            found = known[key] = tuple((_FREE, *context, unit) for unit in units)
+        return found
 
     def _values(self, side: int, arguments: dict[str, Any]) -> Iterator[object]:
         """Arguments so that both runtimes spell them alike."""
@@ -263,23 +290,23 @@ class _Matcher:
             else:
                 yield value
 
-    def _match(self, side: int, item: _Item, units: tuple[object, ...]) -> Divergence | None:
-        mine, other = self.sides[side].queues, self.sides[1 - side].queues
+    def _match(self, side: int, item: _Item, units: tuple[Unit, ...]) -> Divergence | None:
+        mine, other = self.sides[side], self.sides[1 - side]
+        partner: _Item | None = None
         for unit in units:
-            waiting = other.get(unit)
-            if waiting:
-                partner = waiting.popleft()
-                self._unmatched -= 1
-                if not waiting:
-                    del other[unit]
-                what = self._differs(side, item, partner)
-                if what:
-                    return self._diverged(side, item, partner, what)
-            else:
-                mine.setdefault(unit, deque()).append(item)
-                self._unmatched += 1
-                if self._unmatched > WINDOW:
+            waiting = other.queues.get(unit)
+            if waiting is None:
+                mine.queues.setdefault(unit, deque()).append(item)
+                mine.pending += 1
+                if mine.pending > WINDOW:
                     return self._leftover(every=True)
+                continue
+            before, partner = partner, waiting.popleft()
+            other.pending -= 1
+            if not waiting:
+                del other.queues[unit]
+            if partner is not before and (what := self._differs(side, item, partner)):
+                return self._diverged(side, item, partner, what)
         return None
 
     # -- where both wait for each other
@@ -310,7 +337,6 @@ class _Matcher:
         found: list[tuple[int, int, _Item]] = []
         for number, side in enumerate(self.sides):
             for unit, queue in side.queues.items():
-                assert isinstance(unit, tuple)
                 if queue and (every or unit[0] in (_FREE, _WAIT)):
                     found.append((queue[0].number, number, queue[0]))
         if not found:

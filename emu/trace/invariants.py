@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from emu.errors import HailoError, HailoStatus
 from emu.trace import semantics
+from emu.trace.events import Kind
 from emu.trace.reader import Record, TraceReader
 
 MAX_VIOLATIONS = 100
@@ -39,9 +40,10 @@ class Result:
 
 
 class Rule:
-    """One invariant. `name` is what `emu check --trace` prints."""
+    """One invariant. `name` is what `emu check --trace` prints, `kinds` the records it looks at (none: all)."""
 
     name = ""
+    kinds: tuple[str, ...] = ()
 
     def __init__(self, runtime: str) -> None:
         self.runtime = runtime
@@ -85,6 +87,7 @@ class ContextOrder(Rule):
     switching only while an application runs; a context ends before the next begins, unless the batch size changes."""
 
     name = "context-order"
+    kinds = ("context_begin", "context_end", "action")
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -143,6 +146,7 @@ class ActionOrder(Rule):
     """Within one run of a context the indices of its actions only grow."""
 
     name = "action-order"
+    kinds = ("context_begin", "action")
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -163,6 +167,7 @@ class ConfigureBeforeData(Rule):
     """No data before configuration: a frame passes a channel only after an ACTIVATE action configured its stream."""
 
     name = "configure-before-data"
+    kinds = ("context_begin", "action", "transfer")
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -183,6 +188,7 @@ class CreditsBeforeInput(Rule):
     """A boundary input moves frames only after its context, or the batch switch, started the burst-credits task."""
 
     name = "credits-before-input"
+    kinds = ("context_begin", "action", "transfer")
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -206,6 +212,7 @@ class WaitHasCause(Rule):
     it names moved a frame."""
 
     name = "wait-has-cause"
+    kinds = ("context_begin", "unit", "transfer", "action")
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -239,6 +246,7 @@ class WaitEnds(Rule):
     """An action that began to wait is the next one of its context to end."""
 
     name = "wait-ends"
+    kinds = ("context_begin", "context_end", "action", "wait")
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -263,6 +271,7 @@ class ClosedChannel(Rule):
     DEACTIVATE_CFG_CHANNEL, unless it was activated again."""
 
     name = "closed-channel"
+    kinds = ("context_begin", "transfer", "action")
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -306,6 +315,7 @@ class CreditsConserved(Rule):
     counts only grow while it is open, and only a launch makes descriptors available."""
 
     name = "credits-conserved"
+    kinds = ("action", "launch", "transfer")
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -335,6 +345,7 @@ class ReadWasWritten(Rule):
     """Every frame that a context reads from a buffer between contexts was written there before."""
 
     name = "read-was-written"
+    kinds = ("context_begin", "transfer")
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -358,6 +369,7 @@ class FramesInOrder(Rule):
     stays enabled."""
 
     name = "frames-in-order"
+    kinds = ("context_begin", "control", "transfer")
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -379,6 +391,7 @@ class NoStall(Rule):
     """The device never stalls: something can always progress until the host has what it asked for."""
 
     name = "no-stall"
+    kinds = ("stall",)
 
     def check(self, record: Record) -> Iterator[str]:
         if record["kind"] == "stall":
@@ -404,11 +417,12 @@ RULES: tuple[type[Rule], ...] = (
 def check(trace: TraceReader) -> Result:
     """Check every record against every rule; HAILO_INVALID_ARGUMENT for a trace that cannot be read."""
     rules = [rule(trace.header.runtime) for rule in RULES]
+    by_kind = {kind.value: [rule for rule in rules if not rule.kinds or kind.value in rule.kinds] for kind in Kind}
     result = Result()
     for line, record in enumerate(trace, 2):
         result.events += 1
         try:
-            for rule in rules:
+            for rule in by_kind[record["kind"]]:
                 for message in rule.check(record):
                     _report(result, Violation(rule.name, line, record["ns"], *_place(record), message))
         except (KeyError, TypeError, ValueError, AttributeError) as error:

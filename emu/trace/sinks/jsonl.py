@@ -32,7 +32,7 @@ class JsonlSink:
 
 def record(event: Event) -> dict[str, Any]:
     """The JSON object of one event."""
-    found: dict[str, Any] = {"ns": event.ns, "kind": event.kind.value}
+    found: dict[str, Any] = {"ns": event.ns, "kind": event.kind._value_}  # the property is slow
     if event.application >= 0:
         found["application"] = event.application
     if event.context:

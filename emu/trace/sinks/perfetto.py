@@ -70,7 +70,10 @@ class PerfettoSink:
 
     def write(self, events: Sequence[Event]) -> None:
         for event in events:
-            _WRITERS[event.kind](self, event)
+            if event.kind is Kind.ACTION:
+                self._action(event)
+            else:
+                _WRITERS[event.kind](self, event)
         self._last_ns = events[-1].ns
         self._stream.write(b"".join(self._out))
         self._out.clear()
@@ -277,7 +280,6 @@ _LINKED = (
     | {"TRIGGER_SEQUENCER", "FETCH_DATA_FROM_VDMA_CHANNEL", "ENABLE_NMS"}
 )
 _WRITERS = {
-    Kind.ACTION: PerfettoSink._action,
     Kind.CONTEXT_BEGIN: PerfettoSink._context_begin,
     Kind.CONTEXT_END: PerfettoSink._context_end,
     Kind.CONTROL: PerfettoSink._control,
