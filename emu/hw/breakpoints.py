@@ -30,12 +30,9 @@ class Place(NamedTuple):
 _FORMS = {"4.23": struct.Struct("<BBBHBHBH"), "5.2": struct.Struct("<BBBIBHBH")}
 
 
-def decode_place(data: bytes, runtime: str) -> Place | None:
-    """The breakpoint data of CONFIG_CONTEXT_SWITCH_BREAKPOINT; None if its size is wrong."""
-    form = _FORMS[runtime]
-    if len(data) != form.size:
-        return None
-    values = form.unpack(data)
+def decode_place(data: bytes, runtime: str) -> Place:
+    """The breakpoint data of CONFIG_CONTEXT_SWITCH_BREAKPOINT, 11 bytes of 4.23 or 13 of 5.2."""
+    values = _FORMS[runtime].unpack(data)
     return Place(*(None if any_one else value for any_one, value in zip(values[::2], values[1::2], strict=True)))
 
 

@@ -6,11 +6,11 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from emu.errors import HailoError
 from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, MAX_CONTEXTS, Application, Context
-from emu.hw.breakpoints import decode_place
+from emu.hw.breakpoints import BreakpointStatus, decode_place
 from emu.hw.firmware import State
 from emu.hw.memory import CLUSTER_BASE, CLUSTER_STRIDE
+from emu.hw.requests import MAX_MEMORY_CHUNK, OPCODES, check_parameters, damage
 from emu.hw.status import FirmwareStatus as S
 from emu.hw.status import FirmwareStopError, require
 from emu.sequencer.control import (
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
 Parameters = tuple[bytes, ...]
 
 UNKNOWN_OPCODE = 0xFFFFFFFF
+# the second status of a reply where the real device was seen to set one (silicon-facts.md d)
+MINOR = {S.CONTROL_PROTOCOL_STATUS_INVALID_CHANNELS_INFO_LENGTH: S.STATUS_UNINITIALIZED}
 MAX_APPLICATIONS = {"4.23": 32, "5.2": 26}
 ACTION_LIST_SRAM = {"4.23": 75 << 10, "5.2": 55 << 10}
 MAX_DOWNLOAD_SIZE = 1439
+MAX_CONTEXT_SIZE = 0xFFFF  # the offset of a download is a u16
 PERFORMANCE_MONITOR = bytes(24)  # pd_info: process-monitor counts and temperatures of one board (silicon-facts.md a)
 TEMPERATURE_C = 35.7  # the measured board's (silicon-facts.md a)
 TEMPERATURE_SAMPLES = 1
@@ -44,8 +47,7 @@ class Controls:
     def __init__(self, device: Device) -> None:
         self.device = device
         self._seen: set[str] = set()
-        self._partial: list[bytes] = []
-        self._partial_type = -1
+        self._partial: tuple[int, bytes] | None = None  # type and bytes of a context whose chunks still arrive
         self._table: dict[int, Callable[[Parameters], Parameters]] = {
             Opcode.IDENTIFY: self._identify,
             Opcode.WRITE_MEMORY: self._write_memory,
@@ -63,6 +65,7 @@ class Controls:
             Opcode.GET_CONTEXT_SWITCH_MAIN_HEADER: self._main_header,
             Opcode.CONFIG_CONTEXT_SWITCH_TIMESTAMP: self._config_timestamp,
             Opcode.CONTEXT_SWITCH_CLEAR_CONFIGURED_APPS: self._clear_configured_apps,
+            Opcode.RUN_BIST_TEST: self._run_bist_test,
             Opcode.GET_HW_CONSTS: self._get_hw_consts,
             Opcode.SIGNAL_DRIVER_DOWN: self._signal_driver_down,
             Opcode.CONTEXT_SWITCH_SIGNAL_CACHE_UPDATED: self._signal_cache_updated,
@@ -71,32 +74,37 @@ class Controls:
 
     def serve(self, data: bytes) -> tuple[bytes, str, str]:
         """(reply, name of the opcode, status text). Simulated time advances by the message's cost."""
-        try:
-            request = decode_request(data)
-        except HailoError:
-            reply = encode_response(
-                UNKNOWN_OPCODE,
-                (),
-                S.CONTROL_PROTOCOL_STATUS_PARSE_COMMAND_FAILED,
-                S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER,
-            )
-            return reply, "?", S.CONTROL_PROTOCOL_STATUS_PARSE_COMMAND_FAILED.name
+        framing = damage(data)
+        if framing is not None:
+            # the opcode does not come back (silicon-facts.md d, CONFIG_STREAM malformed)
+            failed = S.CONTROL_PROTOCOL_STATUS_PARSE_COMMAND_FAILED
+            self._count(failed)
+            self._count(framing)
+            return encode_response(UNKNOWN_OPCODE, (), failed, framing), "?", f"{failed.name}: {framing.name}"
+        request = decode_request(data)
         name = opcode_name(request.opcode)
         self._spend(name, len(data))
         handler = self._table.get(request.opcode)
         try:
             if handler is None:
-                raise FirmwareStopError(S.CONTROL_PROTOCOL_STATUS_UNSUPPORTED_OPCODE, name)
+                known = request.opcode < OPCODES
+                raise FirmwareStopError(
+                    S.CONTROL_STATUS_UNSUPPORTED_OPCODE if known else S.CONTROL_STATUS_INVALID_OPCODE, name
+                )
+            check_parameters(request.opcode, request.parameters, self.device.runtime)
             parameters = handler(request.parameters)
         except FirmwareStopError as fault:
-            minor = fault.status if fault.status is S.RESTRICTED_MEMORY_ACCESS else 0
-            self.device.statuses[fault.status] = self.device.statuses.get(fault.status, 0) + 1
+            minor = fault.status if fault.status is S.RESTRICTED_MEMORY_ACCESS else MINOR.get(fault.status, 0)
+            self._count(fault.status)
             self.last_fault = fault
             reply = encode_response(request.opcode, (), fault.status, minor, request.sequence)
             return reply, name, f"{fault.status.name}(0x{fault.status:08X}): {fault.message}"
         return encode_response(request.opcode, parameters, sequence=request.sequence), name, "OK"
 
     last_fault: FirmwareStopError | None = None
+
+    def _count(self, status: S) -> None:
+        self.device.statuses[status] = self.device.statuses.get(status, 0) + 1
 
     def _spend(self, name: str, size: int) -> None:
         short = name.removeprefix("CONTEXT_SWITCH_")
@@ -162,13 +170,18 @@ class Controls:
     # -- memory
 
     def _read_memory(self, parameters: Parameters) -> Parameters:
-        address, length = (_word(parameters, index) for index in (0, 1))
+        address, length = (int.from_bytes(parameter, "big") for parameter in parameters)
+        require(
+            length <= MAX_MEMORY_CHUNK,
+            S.CONTROL_PROTOCOL_STATUS_INVALID_DATA_LENGTH,
+            f"{length} bytes to read, at most {MAX_MEMORY_CHUNK} fit a reply",
+        )
         self._check_memory(address, length)
         words = (self.device.memory.read_word(address + at) for at in range(0, length, 4))
         return (b"".join(word.to_bytes(4, "little") for word in words)[:length],)
 
     def _write_memory(self, parameters: Parameters) -> Parameters:
-        address, data = _word(parameters, 0), _parameter(parameters, 1)
+        address, data = int.from_bytes(parameters[0], "big"), parameters[1]
         self._check_memory(address, len(data))
         require(
             not (address - CLUSTER_BASE) & (CLUSTER_STRIDE >> 1),
@@ -191,12 +204,7 @@ class Controls:
 
     def _set_network_group_header(self, parameters: Parameters) -> Parameters:
         device = self.device
-        data = _parameter(parameters, 0)
-        require(
-            len(data) == application_header_size(device.runtime),
-            S.CONTROL_PROTOCOL_STATUS_INVALID_CONTEXT_SWITCH_APP_HEADER_LENGTH,
-            f"an application header of {len(data)} bytes, expected {application_header_size(device.runtime)}",
-        )
+        (data,) = parameters
         self._check_inactive()
         header = ApplicationHeader.decode(data, device.runtime)
         limit = MAX_APPLICATIONS[device.runtime]
@@ -231,23 +239,32 @@ class Controls:
 
     def _set_context_info(self, parameters: Parameters) -> Parameters:
         device = self.device
-        is_first, is_last, kind = (_parameter(parameters, index)[:1] for index in range(3))
-        data = _parameter(parameters, 3)
+        is_first, is_last, kind, data = parameters
         self._check_inactive()
         require(
             bool(device.applications),
             S.CONTEXT_SWITCH_STATUS_CONTEXT_CONTROL_BEFORE_MAIN_HEADER_CONTROL,
             "a context before any network-group header",
         )
-        if is_first != b"\0":
-            self._partial, self._partial_type = [], kind[0] if kind else -1
-        self._partial.append(data)
         application = device.applications[-1]
         if is_first != b"\0":
-            self._check_context_type(application, self._partial_type)
+            self._partial = None
+            self._check_context_type(application, kind[0])
+            self._partial = (kind[0], b"")
+        if self._partial is None or self._partial[0] != kind[0]:
+            raise FirmwareStopError(
+                S.CONTEXT_SWITCH_STATUS_UNEXPECTED_CONTEXT_ORDER, "a chunk that goes on with no context begun before"
+            )
+        whole = self._partial[1] + data
+        require(
+            len(whole) <= MAX_CONTEXT_SIZE,
+            S.CONTEXT_SWITCH_STATUS_SRAM_MEMORY_FULL,
+            f"a context of {len(whole)} bytes, {MAX_CONTEXT_SIZE} fit",
+        )
+        self._partial = (kind[0], whole)
         if is_last != b"\0":
-            whole, self._partial = b"".join(self._partial), []
-            self._store_context(application, self._partial_type, whole)
+            self._partial = None
+            self._store_context(application, kind[0], whole)
         return ()
 
     def _check_context_type(self, application: Application, kind: int) -> None:
@@ -293,8 +310,8 @@ class Controls:
 
     def _change_context_switch_status(self, parameters: Parameters) -> Parameters:
         device = self.device
-        status, index = (_parameter(parameters, at)[:1] for at in (0, 1))
-        dynamic_batch, batch_count = (int.from_bytes(_parameter(parameters, at)[:2], "little") for at in (2, 3))
+        status, index = parameters[:2]
+        dynamic_batch, batch_count = (int.from_bytes(parameter, "little") for parameter in parameters[2:])
         if status == bytes([ContextSwitchStatus.RESET]):
             if device.firmware.state is not State.RESET:
                 device.clock.run_to(device.clock.time + round(device.profile.deactivate_ns))
@@ -306,7 +323,7 @@ class Controls:
             f"state machine status {status.hex()}",
         )
         require(
-            bool(index) and index[0] < len(device.applications),
+            index[0] < len(device.applications),
             S.CONTEXT_SWITCH_STATUS_INVALID_APPLICATION_INDEX,
             f"application {index.hex()} of {len(device.applications)}",
         )
@@ -335,10 +352,9 @@ class Controls:
             raise FirmwareStopError(firmware.error.status, firmware.error.message)
 
     def _download_context_action_list(self, parameters: Parameters) -> Parameters:
-        group = int.from_bytes(_parameter(parameters, 0)[:4], "big")
-        kind = _parameter(parameters, 1)[0]
-        index = int.from_bytes(_parameter(parameters, 2)[:2], "little")  # not swapped (firmware-actions.md 5.4)
-        offset = int.from_bytes(_parameter(parameters, 3)[:2], "big")
+        group, kind = int.from_bytes(parameters[0], "big"), parameters[1][0]
+        index = int.from_bytes(parameters[2], "little")  # not swapped (firmware-actions.md 5.4)
+        offset = int.from_bytes(parameters[3], "big")
         device = self.device
         require(
             group < len(device.applications),
@@ -371,9 +387,9 @@ class Controls:
         return (bytes([len(self.device.applications)]) + headers.ljust(size, b"\0"),)
 
     def _config_timestamp(self, parameters: Parameters) -> Parameters:
-        enabled = _parameter(parameters, 1)[:1] != b"\0"
+        enabled = parameters[1] != b"\0"
         # 5.2 widens the field but still swaps only 16 bits of it (firmware-actions.md 5.5)
-        batch = int.from_bytes(_parameter(parameters, 0)[:2], "big")
+        batch = int.from_bytes(parameters[0][:2], "big")
         self.device.timestamp_batch = batch if enabled else None
         return ()
 
@@ -381,28 +397,37 @@ class Controls:
         self._check_inactive()
         self.device.firmware.reset()
         self.device.applications.clear()
+        self._partial = None
         return ()
 
     def _config_breakpoint(self, parameters: Parameters) -> Parameters:
         breakpoints = self.device.breakpoints
-        number = int.from_bytes(_parameter(parameters, 0)[:4], "little")
-        control = _parameter(parameters, 1)[0]
+        number, control = int.from_bytes(parameters[0], "little"), parameters[1][0]
         if control == _BREAKPOINT_SET:
-            place = decode_place(_parameter(parameters, 2), self.device.runtime)
-            if place is None:
-                raise FirmwareStopError(S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER, "breakpoint data size")
-            breakpoints.places[number] = place
+            require(
+                breakpoints.status(number) is not BreakpointStatus.WAITING_FOR_BREAKPOINT,
+                S.CONTEXT_SWITCH_STATUS_USER_MUST_CLEAR_OR_REACH_BREAKPOINT_BEFORE_SETTING_NEW_ONE,
+                f"breakpoint {number} is set already",
+            )
+            breakpoints.places[number] = decode_place(parameters[2], self.device.runtime)
         elif control == _BREAKPOINT_CONTINUE:
+            require(
+                breakpoints.status(number) is BreakpointStatus.REACHED_BREAKPOINT,
+                S.CONTEXT_SWITCH_STATUS_USER_CANT_CONTINUE_WHEN_BREAKPOINT_IS_CLEARED_OR_NOT_REACHED_YET,
+                f"breakpoint {number} is {breakpoints.status(number).name}",
+            )
             breakpoints.proceed(number)
         elif control == _BREAKPOINT_CLEAR:
             breakpoints.clear(number)
         else:
-            raise FirmwareStopError(S.CONTROL_PROTOCOL_STATUS_PARSE_COMMAND_FAILED, f"breakpoint control {control}")
+            raise FirmwareStopError(
+                S.CONTEXT_SWITCH_STATUS_RECEIVED_INVALID_BREAKPOINT_CONTROL, f"breakpoint control {control}"
+            )
         self.device.core.changed.notify()
         return ()
 
     def _breakpoint_status(self, parameters: Parameters) -> Parameters:
-        number = int.from_bytes(_parameter(parameters, 0)[:4], "little")
+        number = int.from_bytes(parameters[0], "little")
         return (bytes([self.device.breakpoints.status(number)]),)
 
     def _signal_cache_updated(self, parameters: Parameters) -> Parameters:
@@ -411,14 +436,18 @@ class Controls:
         return ()
 
     def _change_hw_infer_status(self, parameters: Parameters) -> Parameters:
-        channels = parameters[4] if len(parameters) > 4 else b""
-        require(any(channels), S.CONTROL_PROTOCOL_STATUS_INVALID_CHANNELS_INFO_LENGTH, "no channels are named")
-        raise FirmwareStopError(S.CONTROL_PROTOCOL_STATUS_UNSUPPORTED_OPCODE, "hw-infer is not modelled")
+        require(any(parameters[4]), S.CONTROL_PROTOCOL_STATUS_INVALID_CHANNELS_INFO_LENGTH, "no channels are named")
+        raise FirmwareStopError(S.CONTROL_STATUS_UNSUPPORTED_OPCODE, "hw-infer is not modelled")
+
+    def _run_bist_test(self, parameters: Parameters) -> Parameters:
+        # which blocks may be tested is not public; seen for one that may not (silicon-facts.md d)
+        raise FirmwareStopError(S.CONTROL_PROTOCOL_STATUS_INVALID_BYPASS_SELECTION, "self-test is not modelled")
 
     # -- others
 
     def _reset(self, parameters: Parameters) -> Parameters:
         self.device.soft_reset()
+        self._partial = None
         return ()
 
     def _signal_driver_down(self, parameters: Parameters) -> Parameters:
@@ -437,19 +466,6 @@ def opcode_name(opcode: int) -> str:
         return Opcode(opcode).name
     except ValueError:
         return f"opcode {opcode}"
-
-
-def _parameter(parameters: Parameters, index: int) -> bytes:
-    require(
-        index < len(parameters) and (bool(parameters[index]) or index > 2),
-        S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER,
-        f"parameter {index} is missing",
-    )
-    return parameters[index]
-
-
-def _word(parameters: Parameters, index: int) -> int:
-    return int.from_bytes(_parameter(parameters, index)[:4], "big")
 
 
 def _be32(value: int) -> bytes:

@@ -183,6 +183,9 @@ class Device:
         self.firmware.reset()
         self.applications.clear()
         self.memory.clear()
+        self.breakpoints = Breakpoints()
+        self.timestamp_batch = None
+        self.cache_signals = self.cache_signals_used = 0
         self.bus = ConfigBus(self.profile)
         self.bus.idle_at = float(self.clock.time)
 

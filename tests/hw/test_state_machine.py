@@ -268,10 +268,12 @@ def test_every_status_is_raised_by_some_test() -> None:
     """Statuses of the table of preconditions and of the control tests, by name or number."""
     from pathlib import Path
 
+    from emu.hw.requests import PARAMETERS
     from tests.hw.test_preconditions import CASES
 
     texts = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     named = {status for _, status, _ in CASES}
+    named |= {status for runtime in PARAMETERS.values() for given in runtime.values() for _, status in given}
     missing = [
         status.name
         for status in STATUSES
