@@ -127,10 +127,10 @@ def check_parameters(opcode: int, parameters: tuple[bytes, ...], runtime: str) -
     expected = PARAMETERS[runtime].get(opcode)
     if expected is None:
         return
-    if opcode == Opcode.CONFIG_CONTEXT_SWITCH_BREAKPOINT and parameters[1:2] != (BREAKPOINT_SET,):
+    is_breakpoint = opcode == Opcode.CONFIG_CONTEXT_SWITCH_BREAKPOINT
+    if is_breakpoint and parameters[1:2] != (BREAKPOINT_SET,) and not any(parameters[2:]):
         # where to stop is of no matter to CONTINUE and CLEAR
-        if not any(parameters[2:]):
-            parameters, expected = parameters[:2], expected[:2]
+        parameters, expected = parameters[:2], expected[:2]
     require(
         len(parameters) == len(expected),
         S.CONTROL_PROTOCOL_STATUS_INCORRECT_PARAMETER_COUNT,
