@@ -280,6 +280,34 @@ def test_a_missing_stream_is_named() -> None:
         yolov8()({"r": bytes(256)})
 
 
+def test_decoders_of_more_cells_than_the_frame_has_are_refused() -> None:
+    """The library would write on past the frame."""
+    reg, cls = layer("r", 2, 3, 16, BOXES[0]), layer("c", 2, 3, 2, SCORES[0])
+    twice = Yolov8Config((Yolov8Decoder("r", "c", 16),) * 2, 64.0, 64.0)
+    op = Yolov8BboxOnly([reg, cls], NmsConfig(0.5, 0.5, 4, 2, 8), twice, runtime="4.23")
+    with pytest.raises(HailoError, match="more cells than the 6 proposals"):
+        op(frames_of([reg, cls], np.random.default_rng(1), 256))
+
+
+def test_background_needs_a_class_to_be_removed() -> None:
+    reg, cls = layer("r", 2, 3, 16, BOXES[0]), layer("c", 2, 3, 2, SCORES[0])
+    config = NmsConfig(0.5, 0.5, 4, 0, 8, background_removal=True)
+    with pytest.raises(HailoError, match="background removal from 0 classes"):
+        Yolov8([reg, cls], config, Yolov8Config((), 64.0, 64.0), runtime="4.23")
+
+
+@pytest.mark.parametrize("numbers", [(float("inf"), 1.0), (1e38, 1e38), (float("nan"), 1.0), (0.0, float("inf"))])
+@pytest.mark.filterwarnings("error")
+def test_overflow_and_nan_are_results_without_a_warning(numbers: tuple[float, float]) -> None:
+    qp = QuantInfo(numbers[0], numbers[1], 0.0, 1.0)
+    one = layer("x", 2, 3, 14, qp)
+    anchors = Yolov5Config({"x": Anchors((10, 20), (5, 9))}, 64.0, 0.0)
+    config = NmsConfig(0.5, 0.5, 4, 2, 8)
+    for runtime in RUNTIMES:
+        for op in (Yolov5([one], config, anchors, runtime=runtime), yolov8(runtime, quant_info=qp)):
+            op(frames_of(list(op.inputs.values()), np.random.default_rng(1), 256))
+
+
 def test_unknown_runtimes_are_refused() -> None:
     with pytest.raises(HailoError, match=r"4\.22"):
         yolov8("4.22")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ HEADER = {"4.23": 38, "5.2": 46}
 
 
 def seg_op(
-    image: tuple[int, int], runtime: str = "4.23", proto: tuple[int, int] = (8, 8), classes: int = 2, **more: Any
+    image: tuple[float, float], runtime: str = "4.23", proto: tuple[int, int] = (8, 8), classes: int = 2, **more: Any
 ) -> Yolov5Seg:
     anchors = Anchors(more.pop("widths", (9, 14)), more.pop("heights", (7, 9)))
     entry = (5 + classes + 32) * len(anchors.widths)
@@ -242,3 +243,29 @@ def test_cropping_gives_exactly_the_clipped_box(nearest_: bool) -> None:
     assert size == math.ceil(y_max * 32) * math.ceil(x_max * 32)
     assert set(np.unique(frame[48 : 48 + size])) == {1}
     assert set(np.unique(frame[48 + size :])) == {FILL}
+
+
+@pytest.mark.parametrize("size", [float("nan"), float("inf"), -float("inf"), 0.0, -3.0, 0.5, 1e9])
+def test_images_of_no_possible_size_are_refused(size: float) -> None:
+    for image in ((size, 32.0), (32.0, size)):
+        with pytest.raises(HailoError, match="an image of") as refusal:
+            seg_op(image, mask_bytes=1000)
+        assert refusal.value.status is HailoStatus.HAILO_INVALID_ARGUMENT
+
+
+def test_prototypes_without_pixels_are_refused() -> None:
+    with pytest.raises(HailoError, match="has no pixels: 0x8"):
+        seg_op((32, 32), proto=(0, 8))
+
+
+def test_boxes_without_edges_are_refused() -> None:
+    """A scale of infinity makes 0 times infinity of some coordinates while the objectness passes."""
+    op = seg_op((32, 32))
+    layer = replace(op.inputs["l0"], quant_info=QuantInfo(128.0, float("inf"), 0.0, 1.0))
+    op = Yolov5Seg([layer, op.inputs["proto"]], op.config, op.yolo, op.seg, runtime="4.23")
+    height, width, features = layer.padded_shape
+    codes = np.full((height, features, width), 255, np.uint8)
+    codes[:, 0] = 128
+    frames = {"l0": codes.tobytes(), "proto": bytes(op.inputs["proto"].frame_size)}
+    with pytest.raises(HailoError, match=r"a box with edges .*nan"):
+        op(frames)

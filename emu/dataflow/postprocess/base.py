@@ -152,7 +152,8 @@ class PostProcess(ABC):
         out = np.zeros(self.frame_size, np.uint8) if into is None else into
         if out.size != self.frame_size and not self.any_frame_size:
             raise invalid(f"output frame: {out.size} bytes given, {self.frame_size} expected")
-        return OpResult(out, self._execute(frames, out))
+        with np.errstate(all="ignore"):  # overflow and NaN are results like any other
+            return OpResult(out, self._execute(frames, out))
 
     @abstractmethod
     def _execute(self, frames: Mapping[str, Buffer], out: Bytes) -> HailoStatus: ...
@@ -175,6 +176,8 @@ class NmsPostProcess(PostProcess):
     ) -> None:
         super().__init__(inputs, user or Format(FormatType.AUTO, FormatOrder.AUTO), runtime)
         self.config = config
+        if config.classes < int(config.background_removal):
+            raise invalid(f"background removal from {config.classes} classes")
         self.user = self._expanded(self.user)
         self._validate_output()
         self._validate_inputs()

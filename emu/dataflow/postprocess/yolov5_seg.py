@@ -27,6 +27,7 @@ from emu.hef.formats import (
 )
 
 COEFFICIENTS = 32
+MAX_IMAGE_EXTENT = 1 << 14  # pixels; above any camera's, a forged size must not cost memory
 _LOGIT_CLIP = F32(1e-7)
 
 Float32s = NDArray[np.float32]
@@ -95,7 +96,9 @@ class Yolov5Seg(Yolov5):
         super().__init__(inputs, config, yolo, user, runtime=runtime)
         self._proto = self._input(seg.proto_layer, "proto layer")
         self._coefficients: list[Float32s] = []
-        self._image = (int(yolo.image_height), int(yolo.image_width))
+        self._image = _image_size(yolo)
+        if 0 in self.proto_size:
+            raise invalid(f"proto layer {seg.proto_layer} has no pixels: {self.proto_size[0]}x{self.proto_size[1]}")
 
     @property
     def nms_shape(self) -> NmsShape:
@@ -177,6 +180,11 @@ class Yolov5Seg(Yolov5):
             if count > self.config.max_proposals_total:
                 break
             box = detections.boxes[index]
+            if not np.isfinite(box).all():
+                raise HailoError(
+                    HailoStatus.HAILO_INVALID_OPERATION,
+                    f"a box with edges {box.tolist()}: the library would convert them to pixels all the same",
+                )
             mask_size = self._mask_size(box)
             mask_at = offset + header_size
             if mask_at + mask_size >= out.size:
@@ -280,6 +288,14 @@ class Yolov5Seg(Yolov5):
             resized = resize_bilinear(image, shape, rows, columns)
             threshold = F32(self.seg.mask_threshold)
         return (resized > threshold).astype(np.uint8)
+
+
+def _image_size(yolo: Yolov5Config) -> tuple[int, int]:
+    """Height and width in whole pixels; a size that no image has is refused before masks are resized to it."""
+    sizes = (yolo.image_height, yolo.image_width)
+    if not all(1 <= size <= MAX_IMAGE_EXTENT for size in sizes):  # NaN is refused too
+        raise invalid(f"an image of {sizes[0]:g}x{sizes[1]:g} pixels, 1 to {MAX_IMAGE_EXTENT} are possible")
+    return int(sizes[0]), int(sizes[1])
 
 
 def _logit(probability: np.float32) -> float:

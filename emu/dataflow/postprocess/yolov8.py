@@ -219,9 +219,10 @@ class Yolov8BboxOnly(Yolov8):
             scores = grid.class_planes(frames, self.config.classes)
             height, _, width = scores.shape
             rows, columns = (index.reshape(-1) for index in np.indices((height, width)))
+            if start + rows.size > self.proposals:
+                raise invalid(f"the decoders have more cells than the {self.proposals} proposals of the output frame")
             target = records[start : start + rows.size]
-            with np.errstate(all="ignore"):
-                target[:, :EDGES] = self._boxes([grid.cells(frames, rows, columns)])
+            target[:, :EDGES] = self._boxes([grid.cells(frames, rows, columns)])
             target[:, EDGES:] = grid.cls.dequantize(scores).transpose(0, 2, 1).reshape(rows.size, -1)
             start += rows.size
         return HailoStatus.HAILO_SUCCESS
