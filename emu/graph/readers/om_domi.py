@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 
 from emu.errors import GraphError, GraphStatus
 from emu.graph import layouts
-from emu.graph.ir import Graph, Layout, Node, Port, Tensor, node_error
+from emu.graph.ir import Graph, Layout, Node, Port, Shape, Tensor, node_error
 from emu.graph.ops import OpError
 from emu.graph.readers.om_domi_ops import read_op
 from emu.graph.readers.om_domi_site import OpReader, op_kind
@@ -145,27 +145,26 @@ def _read_inputs(graph: Graph, op: om_pb2.OpDef, node: Node, results: dict[str, 
 
 def _assign_channels(graph: Graph, message: om_pb2.ModelDef) -> None:
     """Give five-dimensional NC1HWC0 tensors their logical dims: the channel count comes from the filters around them
-    (CONVENTIONS OM-L3) and passes unchanged through every other op; where nothing tells it, all lanes are channels."""
+    (CONVENTIONS OM-L3), where they do not tell it from the parameters of other ops, and passes unchanged through ops
+    that keep it; where nothing tells it, all lanes are channels."""
     packed = {at for at, t in enumerate(graph.tensors) if t.layout is Layout.NC1HWC0 and len(t.shape) == 5}
     if not packed:
         return
     channels: dict[int, int] = {}
     links: list[list[int]] = []
+    hints: list[tuple[int, int]] = []
     for op, node in zip(message.op, graph.nodes, strict=True):
         inputs = [at for at in node.inputs if at is not None]
-        if op_kind(op) == "Convolution" and op.convolution_param.mode in (0, 1, 2) and inputs:
+        if op_kind(op) == "Convolution" and inputs:
             _filter_channels(op.convolution_param, inputs[0], node.outputs, channels)
         elif op_kind(op) not in ("Concat", "Reshape", "Flatten", "FullConnection", "NetOutput", "Data"):
             links.append([at for at in (*inputs, *node.outputs) if at in packed])
-    changed = True
-    while changed:
-        changed = False
-        for link in links:
-            known = next((channels[at] for at in link if at in channels), None)
-            for at in link if known is not None else ():
-                if at not in channels:
-                    channels[at] = known if known is not None else 0
-                    changed = True
+        hints += [(at, _hinted_channels(op, graph.tensors[at].shape)) for at in inputs[:1] if at in packed]
+    _spread(links, channels)
+    for at, count in hints:
+        if at not in channels and count:
+            channels[at] = count
+            _spread(links, channels)
     for at in packed:
         tensor = graph.tensors[at]
         n, c1, h, w, c0 = tensor.shape
@@ -180,13 +179,54 @@ def _assign_channels(graph: Graph, message: om_pb2.ModelDef) -> None:
         tensor.logical_shape = logical
 
 
+def _spread(links: list[list[int]], channels: dict[int, int]) -> None:
+    """Tensors of one link have equally many channels."""
+    changed = True
+    while changed:
+        changed = False
+        for link in links:
+            known = next((channels[at] for at in link if at in channels), None)
+            for at in link if known is not None else ():
+                if at not in channels:
+                    channels[at] = known if known is not None else 0
+                    changed = True
+
+
+def _axes(weight: om_pb2.WeightDef) -> dict[str, int]:
+    """The dims of a filter by axis, N being the output channels."""
+    order = layouts.AXIS_ORDERS.get(str(INT_FORMATS.get(weight.format, "")), "NCHW")
+    return dict(zip(order, weight.shape.dim, strict=False))
+
+
 def _filter_channels(
     param: om_pb2.ConvolutionOpParams, source: int, results: tuple[int, ...], channels: dict[int, int]
 ) -> None:
-    order = layouts.AXIS_ORDERS.get(str(INT_FORMATS.get(param.filter.format, "")), "NCHW")
-    dims = dict(zip(order, param.filter.shape.dim, strict=False))
+    dims = _axes(param.filter)
+    if math.prod(dims.values()) <= 0:
+        return
     first, second = dims.get("N", 0), dims.get("C", 0) * max(param.group, 1)
     inner, outer = (first, second) if param.mode == 2 else (second, first)
-    if math.prod(dims.values()) > 0:
+    channels.update((at, outer) for at in results)
+    if param.mode != 3:
         channels[source] = inner
-        channels.update((at, outer) for at in results)
+
+
+def _hinted_channels(op: om_pb2.OpDef, shape: Shape) -> int:
+    """Channels of the first input [N, C1, H, W, C0] as far as an op's parameters tell them, else 0."""
+    match op_kind(op):
+        case "Convolution" if op.convolution_param.mode == 3:
+            return _depthwise_channels(shape, _axes(op.convolution_param.filter).get("N", 0))
+        case "BatchNorm" if op.batchnorm_param.mode == 1:
+            return math.prod(op.batchnorm_param.estimated_mean.shape.dim)
+        case "Scale":
+            return math.prod(op.scale_param.scale.shape.dim)
+        case "FullConnection":
+            return math.prod(op.full_connection_param.filter.shape.dim[1:]) // max(shape[2] * shape[3], 1)
+    return 0
+
+
+def _depthwise_channels(shape: Shape, units: int) -> int:
+    """Channels of a depthwise convolution's input: its filter has a multiple of them, the smallest that fits."""
+    lanes, c0 = shape[1] * shape[4], shape[4]
+    fitting = (count for count in range(min(lanes, units), max(lanes - c0, 0), -1) if units % count == 0)
+    return next(fitting, lanes)
