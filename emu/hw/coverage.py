@@ -12,12 +12,15 @@ from emu.errors import HailoError, HailoStatus
 from emu.files import read_document
 from emu.hw.status import FirmwareStatus
 from emu.sequencer.actions import ActionType
+from emu.trace.semantics import WAITS
 
 if TYPE_CHECKING:
     from emu.hw.device import Device
 
 # REPEATED_ACTION is a frame around others and never executed itself
 ACTIONS = tuple(kind for kind in ActionType if kind is not ActionType.REPEATED_ACTION)
+# the actions that wait: what HEFs call triggers
+TRIGGERS = tuple(kind.name for kind in ACTIONS if kind.name in WAITS)
 _PARTS = ("actions", "statuses", "units")
 STATUSES = tuple(status for status in FirmwareStatus if status is not FirmwareStatus.SUCCESS)
 
@@ -79,6 +82,7 @@ class Coverage:
         """The JSON form."""
         return {
             "actions": {kind.name: self.actions[kind.name] for kind in ACTIONS},
+            "triggers": {name: self.actions[name] for name in TRIGGERS},
             "statuses": dict(sorted(self.statuses.items())),
             "units": dict(sorted(self.units.items())),
             "percent": self.percent,
@@ -89,7 +93,11 @@ class Coverage:
     def text(self) -> Iterator[str]:
         """Lines for a person."""
         touched = len(ACTIONS) - len(self.missing_actions)
-        yield f"coverage: {touched} of {len(ACTIONS)} action types, {len(self.statuses)} of {len(STATUSES)} statuses\n"
+        waited = sum(bool(self.actions[name]) for name in TRIGGERS)
+        yield (
+            f"coverage: {touched} of {len(ACTIONS)} action types ({waited} of {len(TRIGGERS)} triggers), "
+            f"{len(self.statuses)} of {len(STATUSES)} statuses\n"
+        )
         yield f"  units: {', '.join(f'{count} {name}' for name, count in sorted(self.units.items()))}\n"
         yield f"  not executed: {', '.join(self.missing_actions) or 'none'}\n"
 

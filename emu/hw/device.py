@@ -30,6 +30,7 @@ from emu.hw.timing import NS, Compute, ConfigBus, Flow, Traffic, input_transfer_
 from emu.hw.vdma import Channel, Edge, Vdma
 from emu.hw.waits import Wait
 from emu.sequencer.actions import RUNTIMES, TIMESTAMP_INIT, ActionType
+from emu.sequencer.control import status_change
 from emu.sequencer.program import Direction
 from emu.trace.events import Event, Kind, Tracer
 
@@ -142,7 +143,15 @@ class Device:
             self.observer.control(started, request, reply)
         if self.tracer is not None:
             self.tracer.emit(
-                Event(started, Kind.CONTROL, action=name, cause=status, bytes=len(request), unit="control")
+                Event(
+                    started,
+                    Kind.CONTROL,
+                    action=name,
+                    arguments=status_change(request),
+                    cause=status,
+                    bytes=len(request),
+                    unit="control",
+                )
             )
         return reply
 

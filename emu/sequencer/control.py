@@ -272,3 +272,15 @@ def change_context_switch_status(
         struct.pack("<H", batch_count),
     )
     return encode_request(Opcode.CHANGE_CONTEXT_SWITCH_STATUS, parameters)
+
+
+def status_change(request: bytes) -> dict[str, int] | None:
+    """What a CHANGE_CONTEXT_SWITCH_STATUS asks for, by the field names of 5.3; None for every other message."""
+    if int.from_bytes(request[12:16], "big") != Opcode.CHANGE_CONTEXT_SWITCH_STATUS:
+        return None
+    try:
+        parameters = decode_request(request).parameters
+    except HailoError:
+        return None
+    names = ("state_machine_status", "application_index", "dynamic_batch_size", "batch_count")
+    return {name: int.from_bytes(data, "little") for name, data in zip(names, parameters, strict=False)}

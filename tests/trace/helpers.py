@@ -69,6 +69,7 @@ class Cli:
             main([str(argument) for argument in arguments])
         self.out, self.err = self._capsys.readouterr()
         assert "Traceback" not in self.err
+        assert "internal error" not in self.err, self.err
         return int(stop.value.code or 0)
 
     @property

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import orjson
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from emu.errors import HailoError
 from emu.trace.reader import TraceReader
@@ -128,3 +130,25 @@ def test_a_failed_run_leaves_a_whole_trace(cli: Cli, tmp_path: Path) -> None:
     records = list(TraceReader(target))
     assert records[-1]["kind"] == "stall"
     assert orjson.loads(target.read_bytes().splitlines()[-1])["kind"] == "end"
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_damage_is_one_line(
+    data: st.DataObject, two_context: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bytes changed, cut out or doubled anywhere: refused in one line, or compared and checked as what it then says."""
+    whole = bytearray(two_context.read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(whole) - 2))
+        size = data.draw(st.sampled_from([1, 2, 40]))
+        replacement = data.draw(
+            st.sampled_from([b"", b"\0", b"9", b'"', b"}", b"-", b"\n", bytes(whole[at : at + size]) * 2])
+        )
+        whole[at : at + size] = replacement
+    path = tmp_path / "x"
+    path.write_bytes(whole)
+    cli = Cli(capsys)
+    for command in (("check", "--trace", path), ("diff", two_context, path), ("diff", path, two_context)):
+        assert cli(*command) in (0, 2, 3, 6)
+        assert cli.err.count("\n") <= 1

@@ -222,6 +222,7 @@ class PerfettoSink:
 
     def _control(self, event: Event) -> None:
         extra = _annotation("bytes", event.bytes) + _annotation("reply", event.cause)
+        extra += b"".join(_annotation(name, value) for name, value in (event.arguments or {}).items())
         self._instant(event.ns, self._track("control"), event.action, "control", extra)
 
     def _credits(self, event: Event, channel: str) -> None:

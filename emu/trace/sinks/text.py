@@ -86,7 +86,8 @@ def _what(event: Event) -> str:
     if kind is Kind.CONTEXT_END:
         return f"-- {event.context} ends"
     if kind is Kind.CONTROL:
-        return f"=> {event.action} ({event.bytes} bytes): {event.cause}"
+        text = f"=> {event.action} {arguments_text(event.arguments)}".rstrip()
+        return f"{text} ({event.bytes} bytes): {event.cause}"
     if kind is Kind.NOTIFICATION:
         return f"<= {event.action}: {event.cause}"
     if kind is Kind.STALL:
