@@ -154,8 +154,8 @@ def _group_text(outcome: Outcome, group: GroupResult) -> Iterator[str]:
     for context in group.contexts:
         label = context.context_type + (f" {context.index}" if context.context_type == "dynamic" else "")
         yield (
-            f"  {label:<18}{context.runs:>7}{sum(context.actions.values()):>9}"
-            f"{context.simulated_ns / 1e6:>13.3f}{context.config_bytes:>15,}{context.data_bytes:>15,}\n"
+            f"  {label:<18} {context.runs:>6} {sum(context.actions.values()):>8}"
+            f" {context.simulated_ns / 1e6:>12.3f} {context.config_bytes:>14,} {context.data_bytes:>14,}\n"
         )
     yield (
         f"  {group.fps:,.2f} FPS, latency {group.latency_ns / 1e6:.3f} ms, activated in "

@@ -238,3 +238,10 @@ def test_names_that_no_terminal_takes(tmp_path: Path, command: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     if "--json" in options and name != "actions":
         assert "odd\\xff.hef" in json.dumps(json.loads(done.stdout)).replace("\\\\", "\\")
+
+
+def test_columns_stay_apart_however_large_the_figures(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capfd, "run", str(EXAMPLE), "--frames", "100000000000")
+    assert code == 0
+    rows = [line for line in out.splitlines() if line.startswith("  dynamic ")]
+    assert [len(row.split()) for row in rows] == [7, 7]
