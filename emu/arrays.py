@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from emu.errors import UsageError
 
 _MAX_NPY_HEADER = 1 << 16
+# Fortran-ordered data has to be read whole, which a small archive of nothing but zeros must not make us do
+_MAX_FORTRAN_BYTES = 1 << 28
 # version of the format -> bytes of its header's length, numpy's reader; 3.0 is for structures with unicode names
 _NPY_HEADERS = {(1, 0): (2, npy.read_array_header_1_0), (2, 0): (4, npy.read_array_header_2_0)}
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
@@ -43,6 +45,12 @@ class ArrayFile:
 
     def load(self, max_bytes: int | None = None) -> NDArray[Any]:
         """The array, or of a C-ordered one its first `max_bytes` as a flat array of whole elements."""
+        if self._fortran and self.size > _MAX_FORTRAN_BYTES:
+            raise UsageError(
+                f"{self.name} is in Fortran order, of which at most {_MAX_FORTRAN_BYTES} bytes are read, not {self.size}:"
+                " save np.ascontiguousarray of it",
+                file=self.name,
+            )
         size = self.size if self._fortran or max_bytes is None else min(self.size, max_bytes)
         with _refused_as(f"cannot read {self.name}", self.name), self._open() as file:
             skip = self._data_offset

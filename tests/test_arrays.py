@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import emu.arrays
 from emu.arrays import open_array, open_arrays, save_to_archive, save_to_directory
 from emu.errors import UsageError
 
@@ -55,6 +56,15 @@ def test_a_forged_header_length_costs_no_memory(tmp_path: Path) -> None:
         open_array(path)
     assert tracemalloc.get_traced_memory()[1] < 1 << 20
     tracemalloc.stop()
+
+
+def test_fortran_order_is_not_read_whole_at_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    array = np.asfortranarray(np.arange(24, dtype=np.uint8).reshape(2, 3, 4))
+    np.save(tmp_path / "x.npy", array)
+    assert np.array_equal(open_array(tmp_path / "x.npy").load(12), array)
+    monkeypatch.setattr(emu.arrays, "_MAX_FORTRAN_BYTES", 23)
+    with pytest.raises(UsageError, match="at most 23 bytes are read, not 24"):
+        open_array(tmp_path / "x.npy").load(12)
 
 
 def test_pipes_and_devices_are_refused_instead_of_read(tmp_path: Path) -> None:
