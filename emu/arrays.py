@@ -47,8 +47,8 @@ class ArrayFile:
         """The array, or of a C-ordered one its first `max_bytes` as a flat array of whole elements."""
         if self._fortran and self.size > _MAX_FORTRAN_BYTES:
             raise UsageError(
-                f"{self.name} is in Fortran order, of which at most {_MAX_FORTRAN_BYTES} bytes are read, not {self.size}:"
-                " save np.ascontiguousarray of it",
+                f"{self.name} is in Fortran order, of which at most {_MAX_FORTRAN_BYTES} bytes are read, not"
+                f" {self.size}: save np.ascontiguousarray of it",
                 file=self.name,
             )
         size = self.size if self._fortran or max_bytes is None else min(self.size, max_bytes)
