@@ -80,7 +80,9 @@ class Context:
         """Decode the list into steps; FirmwareStopError as the firmware answers (silicon-facts.md d)."""
         if not self.action_list:
             raise FirmwareStopError(S.CONTEXT_SWITCH_STATUS_NO_CONTEXT_NETWORK_INFO, f"{self.name} has no actions")
-        self.steps, self.entries = [], []
+        self.entries = []
+        steps = self.steps = []
+        new = tuple.__new__
         try:
             for located in decode(self.action_list, runtime):
                 entry = len(self.entries)
@@ -100,9 +102,10 @@ class Context:
                 else:
                     self.entries.append(Entry(located.offset))
                     items = (located.entry,)
-                for sub, item in enumerate(items):
-                    arguments = ARGUMENTS[item.type](*item.values)
-                    self.steps.append(Step(len(self.steps), item.type, arguments, entry, sub))
+                for sub, (kind, values) in enumerate(items):
+                    # past the classes' own __new__: they are namedtuples of just these values
+                    arguments = new(ARGUMENTS[kind], values)
+                    steps.append(new(Step, (len(steps), kind, arguments, entry, sub)))
         except HailoError as error:
             raise FirmwareStopError(_parse_status(error), error.message) from None
         self._survey()
@@ -124,14 +127,17 @@ class Context:
 
     def _survey(self) -> None:
         """What the firmware needs to know of a whole list before it runs it."""
-        for step in self.steps:
-            self.counts[step.type.name] += 1
-            if step.type is ActionType.FETCH_CCW_BURSTS:
-                self.bursts[step.arguments.config_stream_index] += step.arguments.ccw_bursts
-            elif step.type is ActionType.LCU_INTERRUPT:
-                self.lcu_waits += 1
-            elif step.type in (ActionType.FETCH_DATA_FROM_VDMA_CHANNEL, ActionType.BURST_CREDITS_TASK_START):
-                self.last_grant = step.number
+        kinds = [step.type for step in self.steps]
+        counts = Counter(kinds)
+        self.counts = Counter({kind.name: count for kind, count in counts.items()})
+        self.lcu_waits = counts[ActionType.LCU_INTERRUPT]
+        if ActionType.FETCH_CCW_BURSTS in counts:
+            for step in self.steps:
+                if step.type is ActionType.FETCH_CCW_BURSTS:
+                    self.bursts[step.arguments.config_stream_index] += step.arguments.ccw_bursts
+        for grant in (ActionType.FETCH_DATA_FROM_VDMA_CHANNEL, ActionType.BURST_CREDITS_TASK_START):
+            if grant in counts:
+                self.last_grant = max(self.last_grant, len(kinds) - 1 - kinds[::-1].index(grant))
 
 
 def _parse_status(error: HailoError) -> S:

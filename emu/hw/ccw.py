@@ -7,15 +7,21 @@ does not parse to its last byte is kept opaque: its bytes are counted and hashed
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import xxhash
 
+from emu.hw.fingerprint import item_hash
+
 _HEAD = struct.Struct("<II")
-_NOP = bytes(8)
+_WORD = struct.Struct("<I")
+_PAIR = struct.Struct("<Q")
 _REGISTER_WRITE_ID = 5
 _MAX_1XH_ID = 11  # ids 0..3, 5, 8..11 were seen (ccw.md)
+
+# a record while many are handled: offset, size, address, start and size of the data, value of a single register
+Row = tuple[int, int, int, int, int, int | None]
 
 
 class Record(NamedTuple):
@@ -28,88 +34,153 @@ class Record(NamedTuple):
     size: int
     address: int
     data: memoryview
-    digest: int
     word: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Decoded bytes of one fetch. `records` is empty for opaque bytes; `digest` identifies the bytes."""
+class Image:
+    """Some records of a run ready to be written: `words` (address, value) and `blocks` (address, data) in their order.
 
-    size: int
-    digest: int
-    records: tuple[Record, ...]
-    opaque: bool
+    `size` bytes and `count` records of the run. `usage` belongs to the memory that loads the image.
+    """
+
+    __slots__ = ("_block_hashes", "_digest", "_rows", "_word_hashes", "blocks", "count", "register_writes", "size",
+                 "usage", "words")  # fmt: skip
+
+    def __init__(self, rows: Sequence[Row], view: memoryview) -> None:
+        self._rows = rows
+        self.words = [(row[2], row[5]) for row in rows if row[5] is not None]
+        self.blocks = [(row[2], view[row[3] : row[3] + row[4]]) for row in rows if row[5] is None]
+        self.size = sum([row[1] for row in rows])
+        self.count = len(rows)
+        self.register_writes = sum([row[4] >> 2 for row in rows])
+        self.usage: list[tuple[int, int, int]] | None = None
+        self._digest: int | None = None
+        self._word_hashes: tuple[tuple[int, int, int], ...] = ()
+        self._block_hashes: tuple[tuple[int, int], ...] = ()
+
+    def places(self) -> Iterator[tuple[int, int]]:
+        """Address and size of each write."""
+        for _, _, address, _, size, _ in self._rows:
+            yield address, size
+
+    # what the fingerprint asks (emu.hw.fingerprint.Hashed)
+
+    def word_hashes(self) -> tuple[tuple[int, int, int], ...]:
+        self.digest()
+        return self._word_hashes
+
+    def block_hashes(self) -> tuple[tuple[int, int], ...]:
+        self.digest()
+        return self._block_hashes
+
+    def digest(self) -> int:
+        if self._digest is None:
+            self._word_hashes = tuple([(address, value, item_hash(address, value)) for address, value in self.words])
+            self._block_hashes = tuple(
+                [(address, item_hash(address, xxhash.xxh3_64_intdigest(data))) for address, data in self.blocks]
+            )
+            words = iter([item for _, _, item in self._word_hashes])
+            blocks = iter([item for _, item in self._block_hashes])
+            self._digest = sum([(row[0] + 1) * next(blocks if row[5] is None else words) for row in self._rows])
+        return self._digest
+
+
+class Run:
+    """Decoded bytes of one fetch, `size` of them in `count` records.
+
+    Opaque ones (a capture, or no sound records) have none; `digest` identifies them.
+    """
+
+    __slots__ = ("_images", "_rows", "_view", "digest", "opaque", "size")
+
+    def __init__(self, size: int, digest: int, rows: list[Row] | None, view: memoryview) -> None:
+        self.size = size
+        self.digest = digest
+        self.opaque = rows is None
+        self._rows = rows or []
+        self._view = view
+        self._images: dict[tuple[int, int], Image] = {}
+
+    @property
+    def count(self) -> int:
+        return len(self._rows)
+
+    @property
+    def records(self) -> list[Record]:
+        return [
+            Record(offset, size, address, self._view[start : start + length], word)
+            for offset, size, address, start, length, word in self._rows
+        ]
+
+    def image(self, first: int, count: int) -> Image:
+        """Up to `count` records from number `first` on; a repeated fetch finds them prepared."""
+        found = self._images.get((first, count))
+        if found is None:
+            found = self._images[first, count] = Image(self._rows[first : first + count], self._view)
+        return found
 
 
 def opaque_run(size: int, digest: int) -> Run:
     """Bytes whose content is unknown (a capture) or no sound record."""
-    return Run(size, digest, (), True)
+    return Run(size, digest, None, memoryview(b""))
 
 
 def decode_run(data: bytes, style: str) -> Run:
     """Decode one fetched run; NOP words (all zero) are skipped."""
     view = memoryview(data)
-    digest = xxhash.xxh3_64_intdigest(view)
-    records = _decode_hailo8(view) if style == "descriptors" else _decode_1xh(view)
-    if records is None:
-        return opaque_run(len(data), digest)
-    return Run(len(data), digest, tuple(records), False)
+    try:
+        rows = _decode_hailo8(view) if style == "descriptors" else _decode_1xh(view)
+    except struct.error:  # cut off within a header
+        rows = None
+    if rows is None:
+        return opaque_run(len(data), xxhash.xxh3_64_intdigest(view))
+    return Run(len(data), 0, rows, view)
 
 
-def _decode_hailo8(view: memoryview) -> list[Record] | None:
-    records: list[Record] = []
+def _decode_hailo8(view: memoryview) -> list[Row] | None:
+    rows: list[Row] = []
+    unpack, unpack_word, add = _HEAD.unpack_from, _WORD.unpack_from, rows.append
     offset, end = 0, len(view)
     while offset < end:
-        if end - offset < _HEAD.size:
+        head, address = unpack(view, offset)
+        if head >> 16 or address & 3:
             return None
-        head, address = _HEAD.unpack_from(view, offset)
-        if head == 0 and address == 0:
-            offset += _HEAD.size
-            continue
-        if head >> 16 or address % 4:
-            return None
-        words = head + 1
-        start = offset + _HEAD.size
-        # data is padded to a multiple of 8; the last record of a run may end without its padding
-        stop = start + 4 * words
-        if stop > end:
-            return None
-        records.append(_record(view, offset, address, start, stop))
-        offset = start + -(-4 * words // 8) * 8
-    return records
+        start = offset + 8
+        if head:
+            length = 4 * head + 4
+            stop = start + length
+            if stop > end:
+                return None
+            add((offset, 8 + length, address, start, length, None))
+            # data is padded to a multiple of 8; the last record of a run may end without its padding
+            offset = (stop + 7) & ~7
+        elif address:
+            add((offset, 12, address, start, 4, unpack_word(view, start)[0]))
+            offset = start + 8
+        else:
+            offset = start
+    return rows
 
 
-def _decode_1xh(view: memoryview) -> list[Record] | None:
-    records: list[Record] = []
+def _decode_1xh(view: memoryview) -> list[Row] | None:
+    rows: list[Row] = []
+    unpack, unpack_pair, add = _HEAD.unpack_from, _PAIR.unpack_from, rows.append
     offset, end = 0, len(view)
     while offset < end:
-        if end - offset < _HEAD.size:
-            return None
-        head, address = _HEAD.unpack_from(view, offset)
-        if head == 0 and address == 0:
-            offset += _HEAD.size
+        head, address = unpack(view, offset)
+        if not head and not address:
+            offset += 8
             continue
         size = 24 + (head >> 17)
+        following = offset + size
         identifier = head & 0xFF
-        if offset + size > end or head & 0x10000 or identifier > _MAX_1XH_ID:
+        # the last 8 bytes: a check of three bytes, zero
+        if following > end or head & 0x10000 or identifier > _MAX_1XH_ID or unpack_pair(view, following - 8)[0] >> 24:
             return None
-        check, zero = _HEAD.unpack_from(view, offset + size - 8)
-        if zero or check >> 24:
-            return None
-        start, stop = offset + 8, offset + size - 8
         if identifier == _REGISTER_WRITE_ID:
-            value, register = _HEAD.unpack_from(view, start)
-            data = view[start : start + 4]
-            records.append(Record(offset, size, register, data, 0, value))
+            value, register = unpack(view, offset + 8)
+            add((offset, size, register, offset + 8, 4, value))
         else:
-            records.append(_record(view, offset, address, start, stop)._replace(size=size))
-        offset += size
-    return records
-
-
-def _record(view: memoryview, offset: int, address: int, start: int, stop: int) -> Record:
-    data = view[start:stop]
-    if stop - start == 4:
-        return Record(offset, stop - offset, address, data, 0, int.from_bytes(data, "little"))
-    return Record(offset, stop - offset, address, data, xxhash.xxh3_64_intdigest(data), None)
+            add((offset, size, address, offset + 8, size - 16, None))
+        offset = following
+    return rows

@@ -14,7 +14,7 @@ import xxhash
 
 from emu.hw.ccw import Run, decode_run, opaque_run
 from emu.hw.hostmem import HostMemory
-from emu.hw.memory import AddressSpace, Image
+from emu.hw.memory import AddressSpace
 from emu.hw.status import FirmwareStatus as S
 from emu.hw.status import require
 
@@ -120,7 +120,6 @@ class ConfigManager:
     channels: dict[int, ConfigChannel] = field(default_factory=dict)
     ccw_bytes: int = 0
     opaque_bytes: int = 0
-    images: dict[tuple[int, int, int], tuple[Image, int, int]] = field(default_factory=dict)
 
     def activate(self, stream: int, channel: ConfigChannel) -> None:
         require(
@@ -154,13 +153,13 @@ class ConfigManager:
             size = run.size * channel.fetched // total - run.size * before // total
             self._load_opaque(channel, run, size)
             return size
-        image, size, records = self._image(channel, run, count)
+        image = run.image(channel.next_record, count)
         channel.fetched += count
-        channel.next_record += records
-        channel.consumed_bytes += size
-        self.ccw_bytes += size
+        channel.next_record += image.count
+        channel.consumed_bytes += image.size
+        self.ccw_bytes += image.size
         self.memory.load(image)
-        return size
+        return image.size
 
     def outstanding_bursts(self, channel: ConfigChannel) -> int:
         """Bursts asked for beyond what the buffer holds: they never arrive."""
@@ -184,7 +183,7 @@ class ConfigManager:
             f"config stream {channel.config_stream_index}: {outstanding} bursts outstanding",
         )
         run = self.cache.whole(channel.config_stream_index, channel.source)
-        left = channel.expected_bursts - channel.fetched if run.opaque else len(run.records) - channel.next_record
+        left = channel.expected_bursts - channel.fetched if run.opaque else run.count - channel.next_record
         require(
             left == 0,
             S.CSM_CONFIG_MANAGER_STATUS_CSM_FIFO_NOT_EMPTY,
@@ -199,19 +198,8 @@ class ConfigManager:
         if run.opaque:
             self._load_opaque(channel, run, run.size)
             return
-        image = self._image(channel, run, len(run.records))[0]
         self.ccw_bytes += run.size
-        self.memory.load(image)
-
-    def _image(self, channel: ConfigChannel, run: Run, count: int) -> tuple[Image, int, int]:
-        """(image, bytes, records) of the next `count` records of a run; a repeated fetch finds it prepared."""
-        key = (run.digest, channel.next_record, count)
-        found = self.images.get(key)
-        if found is None:
-            records = run.records[channel.next_record : channel.next_record + count]
-            size = sum(record.size for record in records)
-            found = self.images[key] = (self.memory.image(records), size, len(records))
-        return found
+        self.memory.load(run.image(0, run.count))
 
     def _load_opaque(self, channel: ConfigChannel, run: Run, size: int) -> None:
         self.ccw_bytes += size

@@ -17,9 +17,10 @@ import simpy
 from emu.hw.application import Context
 from emu.hw.clock import Clock, Signal
 from emu.hw.cluster import Clusters
+from emu.hw.fingerprint import Moment
 from emu.hw.nms import NmsUnits
 from emu.hw.passes import FramePass, HostPort, OpenedInput
-from emu.hw.payload import Content, digest, essence, synthetic
+from emu.hw.payload import Content, Essence, Payload, digest, kept, synthetic
 from emu.hw.tasks import BurstCreditsTask, DdrBufferingTask
 from emu.hw.timing import Flow
 from emu.hw.vdma import Edge, EdgeKind, HostBufferType, Vdma
@@ -47,7 +48,7 @@ class Core:
     nms: NmsUnits
     burst: BurstCreditsTask
     ddr: DdrBufferingTask
-    content_hash: Callable[[], int]
+    moment: Callable[[], Moment]
     seed: int = 0
     host: HostPort | None = None
     tracer: Tracer | None = None
@@ -263,9 +264,9 @@ class Core:
             return "the DDR-buffering task is not running"
         return ""
 
-    def claim(self, one: FramePass) -> list[bytes]:
-        """Reserve the descriptors of the next frame; returns the digests of its inputs."""
-        contents: list[bytes] = []
+    def claim(self, one: FramePass) -> list[Payload]:
+        """Reserve the descriptors of the next frame; returns its inputs."""
+        contents: list[Payload] = []
         wanted = self._contents_wanted(one)
         for edge in one.inputs:
             channel = edge.channel
@@ -274,9 +275,9 @@ class Core:
                 number = channel.claimed // per_frame
                 channel.claimed += per_frame
                 if wanted and self.host is not None:
-                    contents.append(digest(self.host.input_content(channel, number)))
+                    contents.append(kept(self.host.input_content(channel, number)))
             elif wanted and edge.kind is not EdgeKind.DDR:
-                contents.append(digest(self._internal_content(edge, one.launched)))
+                contents.append(kept(self._internal_content(edge, one.launched)))
         for edge in one.outputs:
             if edge.kind is EdgeKind.BOUNDARY:
                 edge.channel.claimed += edge.descriptors_per_frame * self._transfers(edge)
@@ -284,24 +285,24 @@ class Core:
 
     def _contents_wanted(self, one: FramePass) -> bool:
         """Whether anybody will look at what this pass puts out: the host, or a later context."""
-        if self.host is not None and self.host.keeps_outputs:
+        if self.observer is not None or (self.host is not None and self.host.keeps_outputs):
             return True
         return any(edge.kind is not EdgeKind.BOUNDARY for edge in one.outputs)
 
-    def take(self, one: FramePass, frame: int, contents: list[bytes]) -> None:
+    def take(self, one: FramePass, frame: int, contents: list[Payload]) -> None:
         """The input of a frame has been fetched; schedule its outputs."""
         now = self.clock.time
         if self.observer is not None:
             carried = [edge for edge in one.inputs if edge.kind is not EdgeKind.DDR]
             for edge, content in zip(carried, contents, strict=False):
-                self.observer.transfer(edge, one.first_frame + frame, content)
+                self.observer.transfer(edge, one.first_frame + frame, content.key)
         for edge in one.inputs:
             self._count(one, edge, 1)
             if self.tracer is not None:
                 self._trace(one, edge, frame, now)
             if edge.kind is EdgeKind.BOUNDARY and self.host is not None:
                 self._tell_host(edge, partial(self._input_done, edge))
-        common = essence(contents, self.content_hash()) if self._contents_wanted(one) else b""
+        common = Essence(contents, self.moment()) if self._contents_wanted(one) else None
         done = one.instant(one.flow.output_done_ns(frame))
         self.clock.at(done, lambda: self._deliver(one, frame, common))
 
@@ -319,7 +320,7 @@ class Core:
         assert self.host is not None
         self.host.output_done(edge.channel, number, content, self.clock.time)
 
-    def _deliver(self, one: FramePass, frame: int, common: bytes) -> None:
+    def _deliver(self, one: FramePass, frame: int, common: Essence | None) -> None:
         if one.cancelled:
             return
         if one.completed < frame or any(self._lacks_buffer(edge) for edge in one.outputs):
@@ -333,7 +334,7 @@ class Core:
                 name = f"{one.context.name} stream {edge.stream}"
             content = (
                 None
-                if not common
+                if common is None
                 else synthetic(name, self.seed, number, common, edge.frame_bytes * self._transfers(edge))
             )
             self._count(one, edge, 1)
@@ -358,7 +359,7 @@ class Core:
         elif one.completed % one.batch == 0:
             self.changed.notify()
 
-    def _deliver_later(self, one: FramePass, frame: int, common: bytes) -> Generator[simpy.Event, None, None]:
+    def _deliver_later(self, one: FramePass, frame: int, common: Essence | None) -> Generator[simpy.Event, None, None]:
         """Frames stay in the core, in order, until the host has queued buffers for them."""
         while not one.cancelled and (one.completed < frame or any(self._lacks_buffer(e) for e in one.outputs)):
             yield self.changed.wait()

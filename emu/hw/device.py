@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import xxhash
-
 from emu.errors import UsageError
 from emu.hw.application import Application, Context, Step
 from emu.hw.breakpoints import Breakpoints
@@ -102,7 +100,7 @@ class Device:
             self.nms,
             self.burst,
             self.ddr,
-            self.memory.fingerprint,
+            self.memory.moment,
             self.seed,
             tracer=self.tracer,
         )
@@ -244,9 +242,7 @@ class Device:
 
     def memory_note(self, what: str, index: int, values: tuple[int, ...]) -> None:
         """A unit was programmed through registers whose addresses are not public: only the hash knows."""
-        text = f"{what} {index} {values}".encode()
-        key = xxhash.xxh3_64_intdigest(f"{what} {index}".encode())
-        self.memory.note(key, xxhash.xxh3_64_intdigest(text))
+        self.memory.note((what, index, values))
 
     def timestamp(self, ns: int) -> int:
         """The down-counting timer that stamps actions (firmware-actions.md 2)."""

@@ -269,7 +269,7 @@ class Firmware:
             device.clusters.start_context()
             device.core.passes = [one for one in device.core.passes if not one.finished]
         self.activated_streams.clear()
-        written = device.memory.begin(name)
+        device.memory.begin(name)
         tracer = device.tracer
         if tracer is not None:
             tracer.emit(Event(self.now, Kind.CONTEXT_BEGIN, self._index, name))
@@ -327,7 +327,7 @@ class Firmware:
             tracer.emit(Event(self.now, Kind.CONTEXT_END, self._index, name))
         self.context, self.step = outer, outer_step
         if self.batch_switching:
-            device.memory.resume(written)
+            device.memory.resume()
 
     def _wait(self, wait: Wait, generation: int, context: Context) -> Generator[simpy.Event, None, str]:
         """Wait until satisfied; batch switches are served meanwhile. Returns what woke the action."""

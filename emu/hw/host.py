@@ -176,7 +176,9 @@ def random_input(seed: int, sizes: dict[str, int]) -> InputFrames:
     """Seeded random input frames: bytes that depend on the seed, the stream and the frame number."""
 
     def frame(stream: str, number: int) -> Content:
-        text = f"input {seed} {stream} {number}".encode()
-        return Payload(xxhash.xxh3_128_digest(text), sizes[stream])
+        return Payload(
+            lambda: xxhash.xxh3_128_digest(f"input {seed} {stream} {number}".encode()),
+            sizes[stream],
+        )
 
     return frame

@@ -6,8 +6,10 @@ memory is opaque, its bytes are None and only their count is real.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from emu.hw.payload import Content, Payload
 from emu.sequencer.program import DescriptorProgram, Program
@@ -25,6 +27,7 @@ class HostBuffer:
     size: int
     segments: Segments | None = None
     writes: dict[int, Content] = field(default_factory=dict)
+    _ends: list[int] = field(default_factory=list)
 
     @property
     def opaque(self) -> bool:
@@ -54,15 +57,18 @@ class HostBuffer:
     def _source(self, offset: int, size: int) -> bytes:
         """Bytes of the segments alone, zero behind their end; copied once."""
         assert self.segments is not None
-        parts: list[memoryview | bytes] = []
-        position = 0
-        for segment in self.segments:
-            if position >= offset + size:
-                break
-            start, stop = max(position, offset), min(position + len(segment), offset + size)
-            if start < stop:
-                parts.append(segment[start - position : stop - position])
-            position += len(segment)
+        ends = self._ends
+        if not ends and self.segments:
+            ends = self._ends = list(accumulate(map(len, self.segments)))
+        if not offset and ends and ends[-1] <= size:
+            return b"".join(self.segments).ljust(size, b"\0")
+        first, last = bisect_right(ends, offset), bisect_left(ends, offset + size)
+        parts = list(self.segments[first : last + 1])
+        if parts:
+            # the last one first: it may be the first one too
+            if last < len(ends):
+                parts[-1] = parts[-1][: offset + size - ends[last] + len(parts[-1])]
+            parts[0] = parts[0][offset - (ends[first] - len(self.segments[first])) :]
         return b"".join(parts).ljust(size, b"\0")
 
     def content(self, offset: int, size: int) -> Content | None:

@@ -1,29 +1,53 @@
 """Frame contents. emu does not compute the network (the chip's microcode is closed): what the core writes is made up.
 
 A made-up frame depends on the seed, the stream, the frame number, the input bytes of that frame and a hash of the
-configuration (cli.md). It is kept as its 16-byte key and becomes bytes only when somebody looks.
+configuration (cli.md). It is kept as what its 16-byte key follows from, and becomes bytes only when somebody looks.
 """
 
 from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 import xxhash
+
+from emu.hw.fingerprint import Moment
 
 _FRAME = struct.Struct("<QQ")
 
 
-class Payload(NamedTuple):
-    """`size` bytes that follow from `key`."""
+# frames that follow from frames (a cache) are worked out after so many steps, so that none drags all before it along
+_MOST_STEPS = 32
 
-    key: bytes
-    size: int
+
+class Payload:
+    """`size` bytes that follow from `key`, which is worked out when somebody asks."""
+
+    __slots__ = ("_key", "_make", "size", "steps")
+
+    def __init__(self, make: Callable[[], bytes], size: int, steps: int = 0) -> None:
+        self._make: Callable[[], bytes] | None = make
+        self._key = b""
+        self.size = size
+        self.steps = steps
+        if steps >= _MOST_STEPS:
+            _ = self.key
+
+    @property
+    def key(self) -> bytes:
+        if self._make is not None:
+            self._key, self._make, self.steps = self._make(), None, 0
+        return self._key
 
     def materialise(self) -> bytes:
         return hashlib.shake_128(self.key).digest(self.size)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Payload) and (self.key, self.size) == (other.key, other.size)
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.size))
 
 
 Content = bytes | Payload
@@ -38,12 +62,39 @@ def digest(content: Content | None) -> bytes:
     return xxhash.xxh3_128_digest(content)
 
 
-def essence(inputs: Iterable[bytes], content_hash: int) -> bytes:
-    """What all outputs of one frame have in common: the digests of its inputs and the configuration."""
-    return xxhash.xxh3_128_digest(b"".join(inputs) + content_hash.to_bytes(8, "little"))
+class Essence:
+    """What all outputs of one frame have in common: its inputs, and the configuration at that moment."""
+
+    __slots__ = ("_inputs", "_key", "_moment", "steps")
+
+    def __init__(self, inputs: Sequence[Payload], moment: Moment) -> None:
+        self._inputs = inputs
+        self._moment = moment
+        self._key = b""
+        self.steps = 1 + max([one.steps for one in inputs], default=0)
+
+    @property
+    def key(self) -> bytes:
+        if not self._key:
+            inputs = b"".join([one.key for one in self._inputs])
+            self._key = xxhash.xxh3_128_digest(inputs + self._moment.resolve().to_bytes(8, "little"))
+            self._inputs = ()
+        return self._key
 
 
-def synthetic(stream: str, seed: int, frame: int, frame_essence: bytes, size: int) -> Payload:
+def synthetic(stream: str, seed: int, frame: int, essence: Essence, size: int) -> Payload:
     """The content of `stream` for one frame."""
-    text = stream.encode() + _FRAME.pack(seed & 0xFFFFFFFFFFFFFFFF, frame) + frame_essence
-    return Payload(xxhash.xxh3_128_digest(text), size)
+
+    def key() -> bytes:
+        head = stream.encode() + _FRAME.pack(seed & 0xFFFFFFFFFFFFFFFF, frame)
+        return xxhash.xxh3_128_digest(head + essence.key)
+
+    return Payload(key, size, essence.steps)
+
+
+def kept(content: Content | None) -> Payload:
+    """What has to be kept of an input frame until somebody asks for what follows from it."""
+    if isinstance(content, Payload):
+        return content
+    key = digest(content)
+    return Payload(lambda: key, len(content or b""))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 from emu.hw.profiles import Profile
@@ -108,17 +109,31 @@ class GroupSchedule:
     def __init__(self, profile: Profile, program: Program, group: NetworkGroupProgram, timing: GroupTiming) -> None:
         self.profile = profile
         self.timing = timing
-        self._bursts = burst_sizes(program)
-        lists: dict[ContextType, list[list[Action]]] = {kind: [] for kind in ContextType}
-        for context in contexts_of(group):
-            lists[context.context_type].append(list(plain_actions(context.actions(program.runtime))))
-        self.activation: list[Action] = list(chain.from_iterable(lists[ContextType.ACTIVATION]))
-        self.preliminary: list[Action] = list(chain.from_iterable(lists[ContextType.PRELIMINARY]))
-        self.dynamic = lists[ContextType.DYNAMIC]
+        self._program = program
+        self._contexts = contexts_of(group)
+        self.single_context = sum(context.context_type is ContextType.DYNAMIC for context in self._contexts) == 1
 
-    @property
-    def single_context(self) -> bool:
-        return len(self.dynamic) == 1
+    # decoded on first use: the steady state of a single context follows from its flow alone
+
+    @cached_property
+    def activation(self) -> list[Action]:
+        return list(chain.from_iterable(self._lists(ContextType.ACTIVATION)))
+
+    @cached_property
+    def preliminary(self) -> list[Action]:
+        return list(chain.from_iterable(self._lists(ContextType.PRELIMINARY)))
+
+    @cached_property
+    def dynamic(self) -> list[list[Action]]:
+        return self._lists(ContextType.DYNAMIC)
+
+    @cached_property
+    def _bursts(self) -> BurstSizes:
+        return burst_sizes(self._program)
+
+    def _lists(self, kind: ContextType) -> list[list[Action]]:
+        runtime = self._program.runtime
+        return [list(plain_actions(one.actions(runtime))) for one in self._contexts if one.context_type is kind]
 
     def run(self, actions: Sequence[Action], flow: Flow | None, batch: int) -> Schedule:
         """One run of a list of this group, on its own."""
