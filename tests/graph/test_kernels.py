@@ -9,7 +9,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from emu.graph.ops import Op, Operand, OpError
+from emu.graph.ops import Op, Operand, OpError, conv_fast
 from emu.graph.ops.activation import FUNCTIONS, SELU_ALPHA, SELU_GAMMA, Activation, Epilogue, Function, Then
 from emu.graph.ops.conv import Conv, ConvTranspose
 from emu.graph.ops.conv_winograd import pays
@@ -193,6 +193,16 @@ def test_integer_products_never_take_it():
     got = QuantisedProduct(Conv(pads=(1, 1, 1, 1)), scheme).fast(x, weight)
     want = onnx_run("ConvInteger", [x, weight], TensorProto.INT32, pads=[1, 1, 1, 1])
     assert np.array_equal(got, want)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_patches_in_parts_of_rows(seed: int, monkeypatch):
+    """What a kernel out of all proportion does to the size of its patches, without its cost."""
+    op, x, weight, bias = conv_case(seed)
+    monkeypatch.setattr(conv_fast, "BAND_BYTES", 1)
+    monkeypatch.setattr(conv_fast, "ROW_BYTES", 3 * weight[0].nbytes)
+    fast, plain = both(op, *with_bias(x, weight, bias))
+    close_to_onnx(fast, plain)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

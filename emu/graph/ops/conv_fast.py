@@ -11,6 +11,8 @@ Bias, alpha and activation are applied to a block while it is in the cache.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
@@ -21,6 +23,10 @@ from emu.graph.ops.window import Pads, Pair, pad_map
 
 BAND_BYTES = 2 << 20
 """Size of a band of patches: it stays in the second-level cache while the product reads it."""
+
+ROW_BYTES = 16 * BAND_BYTES
+"""Size above which the patches of one row of results are parted too: a forged kernel costs no memory. More than a band,
+so that only single rows are parted."""
 
 SHORT_ROW = 32
 """Elements up to which a row is short: its shifts are then made apart from those along a column (`_by_columns`)."""
@@ -137,17 +143,19 @@ def _patches(
         return
     short = out_w <= SHORT_ROW and length * out_h >= MANY_ROWS
     collect = _by_columns if short and kh > 1 and strides[0] == dilations[0] == 1 else _by_windows
+    columns = max(1, min(out_w, ROW_BYTES // (length * matrix.itemsize)))
     rows = max(1, min(out_h, BAND_BYTES // (length * out_w * matrix.itemsize)))
-    band = np.empty((channels, kh, kw, rows, out_w), matrix.dtype)
-    for top in range(0, out_h, rows):
-        count = min(rows, out_h - top)
+    band = np.empty((channels, kh, kw, rows, columns), matrix.dtype)
+    for top, left in itertools.product(range(0, out_h, rows), range(0, out_w, columns)):
+        count, width = min(rows, out_h - top), min(columns, out_w - left)
         # a shorter last band needs its own contiguous buffer
-        patches = band if count == rows else np.empty((channels, kh, kw, count, out_w), matrix.dtype)
+        patches = band if (count, width) == (rows, columns) else np.empty((channels, kh, kw, count, width), band.dtype)
         first = top * strides[0]
-        seen = x[:, first : first + (count - 1) * strides[0] + (kh - 1) * dilations[0] + 1]
+        seen = x[:, first : first + (count - 1) * strides[0] + (kh - 1) * dilations[0] + 1, left * strides[1] :]
         collect(seen, patches, strides, dilations)
-        block = y[:, top : top + count].reshape(units, count * out_w)
-        _product(matrix, patches.reshape(length, count * out_w), block, bias, epilogue)
+        # a view: rows are whole, or there is one
+        block = y[:, top : top + count, left : left + width].reshape(units, count * width)
+        _product(matrix, patches.reshape(length, count * width), block, bias, epilogue)
 
 
 def _by_windows(x: Array, patches: Array, strides: Pair, dilations: Pair) -> None:
