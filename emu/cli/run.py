@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 
 import click
@@ -168,6 +169,9 @@ def command(
     refused += ["--break"] * bool(breaks) + ["--step"] * step + ["--break-script"] * (break_script is not None)
     if refused:
         raise UsageError(f"{', '.join(refused)}: not for OM and MS graphs", file=models[0])
+    # numpy's products round differently with every number of threads, which would be that of the machine; its library
+    # reads the variable when it is loaded
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     from emu.cli import run_graph
 
     run_graph.run(options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from emu.cli.main import _run
 from tests.conftest import SHARED, needs_shared
+from tests.graph import nets
 from tests.graph.om_cases import CASES, VALID, compare
 
 BY_NAME = {case.name: case for case in CASES}
@@ -238,3 +240,20 @@ def test_ms_graphs_run_the_same_way(emu, tmp_path: Path):
     with np.load(tmp_path / "out.npz") as archive:
         np.testing.assert_allclose(archive["output_0"].reshape(-1), want, atol=1e-6)
     assert emu("inspect", SHARED / "ms" / "lenet.ms").code == 0
+
+
+def test_results_do_not_depend_on_the_number_of_cores(tmp_path: Path):
+    """BLAS takes as many threads as there are cores and rounds differently with each number; emu asks for one."""
+    net, result = nets.plain(size=48)
+    (tmp_path / "net.om").write_bytes(net.om(result))
+    found = []
+    for setting in ({}, {"OPENBLAS_NUM_THREADS": "1"}):
+        kept = tmp_path / f"{len(found)}"
+        environment = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
+        subprocess.run(
+            [sys.executable, "-m", "emu", "run", tmp_path / "net.om", "--output-dir", kept],
+            env=environment | setting, check=True, capture_output=True,
+        )  # fmt: skip
+        (array,) = kept.iterdir()
+        found.append(array.read_bytes())
+    assert found[0] == found[1]
