@@ -118,6 +118,9 @@ def command(
         raise UsageError("--json prints one document; a trace beside it needs --trace=FILE")
     if trace_format is not None and trace is None:
         raise UsageError("--trace-format without --trace")
+    for option, value in (("--output-dir", output_dir), ("--outputs", outputs)):
+        if value == "":
+            raise UsageError(f"{option} needs the name of a place to write to")
     options = RunOptions(
         models=tuple(open_model(model) for model in models),
         common=common,

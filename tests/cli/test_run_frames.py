@@ -104,6 +104,8 @@ def test_a_float64_image_is_told_what_it_is(emu, tmp_path: Path, as_json: bool) 
         ("--device-output", "MNIST_CNN/maxpool3={short}"),
         ("--outputs", "{model}"),
         ("--output-dir", "{image}"),
+        ("--output-dir", ""),
+        ("--outputs", ""),
     ],
 )
 def test_wrong_uses(emu, tmp_path: Path, arguments: tuple[str, ...]) -> None:
