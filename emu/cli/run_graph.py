@@ -10,6 +10,7 @@ import click
 
 from emu.arrays import save_to_archive, save_to_directory
 from emu.cli.options import Model, located, output_directory, output_path
+from emu.cli.progress import progress
 from emu.cli.run import RunOptions
 from emu.graph.executor import run_plan
 from emu.graph.feed import made_up, read_arguments
@@ -33,8 +34,8 @@ def run(options: RunOptions) -> None:
     ports = [port for port in graph.inputs if port.name not in given and port.tensor in _needed(plan)]
     inputs = {**given, **made_up(graph, ports, seed)}
     started = time.perf_counter()
-    with located(model.name):
-        outputs = run_plan(plan, inputs)
+    with located(model.name), progress("executing", len(plan.order)) as advance:
+        outputs = run_plan(plan, inputs, progress=advance)
     wall = time.perf_counter() - started
     if directory is not None:
         save_to_directory(directory, outputs)

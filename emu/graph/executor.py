@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,14 @@ def run(
     return run_plan(make_plan(graph, until), inputs, reference=reference)
 
 
-def run_plan(plan: Plan, inputs: Mapping[str, Array], *, reference: bool = False) -> dict[str, Array]:
-    """Execute a checked graph; a plan may be run any number of times."""
+def run_plan(
+    plan: Plan,
+    inputs: Mapping[str, Array],
+    *,
+    reference: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> dict[str, Array]:
+    """Execute a checked graph; a plan may be run any number of times. `progress` gets 1 after each of its steps."""
     graph = plan.graph
     arrays = dict(plan.constants)
     for port in graph.inputs:
@@ -51,6 +57,8 @@ def run_plan(plan: Plan, inputs: Mapping[str, Array], *, reference: bool = False
                 _step(graph, graph.nodes[place], arrays, reference)
             for at in dead:
                 arrays.pop(at, None)
+            if progress is not None:
+                progress(1)
     return {port.name: np.asarray(_load(graph, port.tensor, arrays), order="C") for port in plan.results}
 
 
