@@ -161,6 +161,17 @@ def _frame_after_close(records: list[Record]) -> None:
     records.insert(close + 1, {**frame, "ns": records[close]["ns"]})
 
 
+def _wait_after_close(records: list[Record]) -> None:
+    close = actions(records, "DEACTIVATE_VDMA_CHANNEL", "dynamic_0")[0]
+    wait = actions(records, "OUTPUT_CHANNEL_TRANSFER_DONE_INTERRUPT", "dynamic_0")[0]
+    records.insert(close, records.pop(wait))
+
+
+def _close_twice(records: list[Record]) -> None:
+    close = actions(records, "DEACTIVATE_CFG_CHANNEL", "dynamic_1")[0]
+    records.insert(close, records[close])
+
+
 def _more_than_available(records: list[Record]) -> None:
     transfer = next(
         record for record in records if record.get("kind") == "transfer" and record["cause"].startswith("boundary")
@@ -200,11 +211,23 @@ VIOLATIONS: dict[str, list[Callable[[list[Record]], None]]] = {
     "time-order": [_back_in_time, _negative],
     "context-order": [_skip_preliminary, _swap_dynamic, _unopened],
     "action-order": [_index_again],
-    "configure-before-data": [_without("ACTIVATE_BOUNDARY_INPUT"), _transfer_of_unknown_channel],
-    "credits-before-input": [_without("BURST_CREDITS_TASK_START")],
-    "wait-has-cause": [_lcu_never_done, _output_never_came, _sequencer_never_done],
+    "configure-before-data": [
+        _without("ACTIVATE_BOUNDARY_INPUT"),
+        _without("ACTIVATE_INTER_CONTEXT_OUTPUT"),
+        _without("OPEN_BOUNDARY_OUTPUT_CHANNEL"),
+        _transfer_of_unknown_channel,
+    ],
+    "credits-before-input": [_without("BURST_CREDITS_TASK_START"), _without("FETCH_DATA_FROM_VDMA_CHANNEL")],
+    "wait-has-cause": [
+        _lcu_never_done,
+        _output_never_came,
+        _sequencer_never_done,
+        _without("ENABLE_LCU_DEFAULT"),
+        _without("TRIGGER_SEQUENCER"),
+        _without("FETCH_CFG_CHANNEL_DESCRIPTORS"),
+    ],
     "wait-ends": [_wait_without_end],
-    "closed-channel": [_fetch_after_close, _frame_after_close],
+    "closed-channel": [_fetch_after_close, _frame_after_close, _wait_after_close, _close_twice],
     "credits-conserved": [_more_than_available, _credit_from_nowhere],
     "read-was-written": [_read_unwritten],
     "frames-in-order": [_frame_twice],
