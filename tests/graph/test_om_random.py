@@ -12,6 +12,7 @@ import pytest
 from emu.graph.executor import run
 from emu.graph.readers import om
 from emu.graph.writers.om import Constants, write_om
+from emu.graph.writers.om_graph_kind import rewrite
 from emu.schemas import om_pb2
 
 DTYPES = {0: np.float32, 1: np.float16, 2: np.int8, 3: np.int32, 4: np.uint8}
@@ -294,6 +295,13 @@ def test_convolution(seed: int):
     data = write_om(case.model, bytes(case.constants.data))
     for reference in (False, True):
         case.check(run(om.read(data), {"data": case.laid_out(case.x)}, reference=reference)["c:0"])
+
+
+@pytest.mark.parametrize("seed", SEEDS[::4])
+def test_convolution_written_again_as_graph_kind(seed: int):
+    case = Case(seed)
+    data = rewrite(case.model, memoryview(bytes(case.constants.data)))
+    case.check(run(om.read(data), {"data": case.laid_out(case.x)})["c:0"])
 
 
 def test_every_choice_is_drawn():
