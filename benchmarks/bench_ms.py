@@ -7,7 +7,7 @@ every check at most 8 times one pass over the bytes (crc32). Both sides are take
 counts.
 
 Measured (AVX-512): residual 1.6, separable 3.2, LeNet 2.3 times onnxruntime with the kernels that OpenBLAS chooses;
-2.2, 4.0 and 2.5 where OPENBLAS_CORETYPE=Haswell holds it to AVX2, which onnxruntime does not heed. LeNet is small:
+2.2, 4.0 and 2.6 where OPENBLAS_CORETYPE=Haswell holds it to AVX2, which onnxruntime does not heed. LeNet is small:
 onnxruntime needs some 60 µs for all of it, and products in BLAS alone take us 40 (57 with AVX2); the rest is the
 interpreter's price of eight operators. That is what stands between it and 1.5, the goal; it may be 10 % above the limit
 where BLAS is held back.
