@@ -13,6 +13,7 @@ from typing import NamedTuple
 import xxhash
 
 from emu.hw.fingerprint import item_hash
+from emu.hw.pieces import Pieces
 
 _HEAD = struct.Struct("<II")
 _WORD = struct.Struct("<I")
@@ -43,11 +44,13 @@ class Image:
     `size` bytes and `count` records of the run. `usage` belongs to the memory that loads the image.
     """
 
-    __slots__ = ("_block_hashes", "_digest", "_rows", "_word_hashes", "blocks", "count", "register_writes", "size",
-                 "usage", "words")  # fmt: skip
+    __slots__ = ("_block_hashes", "_digest", "_pieces", "_rows", "_view", "_word_hashes", "blocks", "count",
+                 "register_writes", "size", "usage", "words")  # fmt: skip
 
     def __init__(self, rows: Sequence[Row], view: memoryview) -> None:
         self._rows = rows
+        self._view = view
+        self._pieces: Pieces | None = None
         self.words = [(row[2], row[5]) for row in rows if row[5] is not None]
         self.blocks = [(row[2], view[row[3] : row[3] + row[4]]) for row in rows if row[5] is None]
         self.size = sum([row[1] for row in rows])
@@ -62,6 +65,19 @@ class Image:
         """Address and size of each write."""
         for _, _, address, _, size, _ in self._rows:
             yield address, size
+
+    def writes(self) -> Iterator[tuple[int, memoryview]]:
+        """Address and data of each write, in their order."""
+        for _, _, address, start, size, _ in self._rows:
+            yield address, self._view[start : start + size]
+
+    def word_at(self, address: int) -> int | None:
+        """What a register holds once all is written; None where nothing is."""
+        if self._pieces is None:
+            self._pieces = Pieces()
+            for base, data in self.writes():
+                self._pieces.write(base, bytes(data))
+        return self._pieces.word_at(address)
 
     # what the fingerprint asks (emu.hw.fingerprint.Hashed)
 

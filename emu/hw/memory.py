@@ -1,7 +1,8 @@
 """The chip's sparse address space: registers and blocks in named regions (ccw.md).
 
 Only what was written takes memory. Registers are 32-bit words; blocks are runs of bytes as a CCW record brings them
-and are kept as views of their source. What was written in which order goes into a fingerprint (emu.hw.fingerprint).
+and are kept as views of their source. Where writes overlap the later one wins; that is worked out when somebody looks,
+a load itself only notes that it happened. What was written in which order goes into a fingerprint (emu.hw.fingerprint).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 from emu.hw.ccw import Image
 from emu.hw.fingerprint import Fingerprint, Moment, Noted
+from emu.hw.pieces import Pieces
 
 CLUSTER_BASE = 0x10000000
 CLUSTER_STRIDE = 0x02000000
@@ -79,8 +81,6 @@ class AddressSpace:
     """See the module. `read_before_write` lists addresses that were read while nothing had been written there."""
 
     layout: tuple[Region, ...]
-    words: dict[int, int] = field(default_factory=dict)
-    blocks: dict[int, memoryview | bytes] = field(default_factory=dict)
     register_writes: int = 0
     read_before_write: list[int] = field(default_factory=list)
     write_hooks: list[WriteHook] = field(default_factory=list)
@@ -90,6 +90,10 @@ class AddressSpace:
     _bases: list[int] = field(init=False)
     _uses: dict[int, RegionUse] = field(default_factory=dict)
     _fingerprint: Fingerprint = field(default_factory=Fingerprint)
+    # registers written one by one, with the number of loads before; every image with the number of its last load
+    _words: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _images: dict[Image, int] = field(default_factory=dict)
+    _loads: int = 0
 
     def __post_init__(self) -> None:
         self.use = [RegionUse(region) for region in self.layout]
@@ -98,7 +102,7 @@ class AddressSpace:
 
     def write_word(self, address: int, value: int) -> None:
         """Write one register."""
-        self.words[address] = value
+        self._words[address] = (value, self._loads)
         self.note((address, value))
         self.register_writes += 1
         use = self._uses.get(address)
@@ -111,8 +115,9 @@ class AddressSpace:
 
     def load(self, image: Image) -> None:
         """Write everything of an image, as a config channel delivers it."""
-        self.words.update(image.words)
-        self.blocks.update(image.blocks)
+        self._loads += 1
+        self._images.pop(image, None)
+        self._images[image] = self._loads
         self.note(image)
         self.register_writes += image.register_writes
         if image.usage is None:
@@ -144,9 +149,11 @@ class AddressSpace:
         """Unknown bytes reached the chip through config stream `source`: only the hash can know of them."""
         self.note((OPAQUE_KEY + source, digest))
 
-    def masked_write(self, address: int, value: int, mask: int) -> None:
-        """reg = (reg & ~mask) | (value & mask)."""
-        self.write_word(address, (self.words.get(address, 0) & ~mask & 0xFFFFFFFF) | (value & mask))
+    def masked_write(self, address: int, value: int, mask: int) -> int:
+        """reg = (reg & ~mask) | (value & mask); returns what the register then holds."""
+        written = (self.peek(address) or 0) & ~mask & 0xFFFFFFFF | value & mask
+        self.write_word(address, written)
+        return written
 
     def read_word(self, address: int) -> int:
         """Read one register; 0 where nothing was written, and noted."""
@@ -160,27 +167,37 @@ class AddressSpace:
 
     def peek(self, address: int) -> int | None:
         """What a read would give, without the traces of one; None where nothing was written."""
-        value = self.words.get(address)
-        if value is not None:
-            return value
-        for base, data in self.blocks.items():
-            if base <= address < base + len(data):
-                return int.from_bytes(bytes(data[address - base : address - base + 4]), "little")
-        return None
+        value, written_at = self._words.get(address, (None, -1))
+        for image, loaded_at in reversed(self._images.items()):
+            if loaded_at <= written_at:
+                break
+            found = image.word_at(address)
+            if found is not None:
+                return found
+        return value
 
     def region_of(self, address: int) -> Region:
         return self.layout[bisect_right(self._bases, address) - 1]
 
     def snapshot(self) -> dict[int, bytes]:
         """Everything that was written, by address."""
-        state = {address: bytes(data) for address, data in self.blocks.items()}
-        state.update({address: _WORD.pack(value) for address, value in self.words.items()})
-        return dict(sorted(state.items()))
+        pieces = Pieces()
+        words = sorted((written_at, address, value) for address, (value, written_at) in self._words.items())
+        position = 0
+        for image, loaded_at in self._images.items():
+            while position < len(words) and words[position][0] < loaded_at:
+                pieces.write(words[position][1], _WORD.pack(words[position][2]))
+                position += 1
+            for address, data in image.writes():
+                pieces.write(address, bytes(data))
+        for _, address, value in words[position:]:
+            pieces.write(address, _WORD.pack(value))
+        return pieces.content()
 
     def clear(self) -> None:
         """Forget all content (chip reset); hooks and the region map stay."""
-        self.words.clear()
-        self.blocks.clear()
+        self._words.clear()
+        self._images.clear()
         self._fingerprint.clear()
 
     def begin(self, context: str) -> None:

@@ -103,11 +103,9 @@ class Run:
         assert self.device is not None, f"{self.model}: the run never reached a device: {self.error}"
         lines = []
         memory = self.device.memory
+        content = memory.snapshot()
         for address, want in sorted(expected.items()):
-            word, block = memory.words.get(address), memory.blocks.get(address)
-            have: int | bytes | None = word
-            if isinstance(want, bytes):
-                have = bytes(block) if block is not None else None if word is None else word.to_bytes(4, "little")
+            have: int | bytes | None = memory.peek(address) if isinstance(want, int) else content.get(address)
             if have != want:
                 lines.append(f"0x{address:08X}: expected {_value(want)}, found {_value(have)}")
         self._fail_if(lines, "memory")

@@ -8,6 +8,7 @@ import pytest
 
 from emu.errors import FirmwareError
 from emu.hw.ccw import decode_run
+from emu.hw.memory import AddressSpace, regions
 from emu.hw.status import FirmwareStatus as S
 from emu.sequencer.control import decode_response, set_network_group_header
 from tests.hw.lists import PAGE, act, bursts, config_off, config_on, descriptors, single
@@ -120,3 +121,61 @@ def test_a_repeated_load_is_decoded_once() -> None:
     device = lists.run(1, b"".join(hailo8(0x11000000 + 8 * n, n, n) for n in range(WORDS))).device
     assert device is not None
     assert device.config.ccw_bytes == 2 * 3 * PAGE
+
+
+def _space(*runs: bytes) -> AddressSpace:
+    memory = AddressSpace(regions(8))
+    for data in runs:
+        run = decode_run(data, "descriptors")
+        memory.load(run.image(0, run.count))
+    return memory
+
+
+def _words(memory: AddressSpace) -> dict[int, int]:
+    """Every register by its address, from the snapshot."""
+    return {
+        address + at: int.from_bytes(data[at : at + 4], "little")
+        for address, data in memory.snapshot().items()
+        for at in range(0, len(data), 4)
+    }
+
+
+BASE = 0x11000000
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        # a shorter block over a longer one leaves its tail
+        ([hailo8(BASE, 1, 2, 3, 4), hailo8(BASE, 8, 9)], [8, 9, 3, 4]),
+        # one in the middle, one over both ends
+        ([hailo8(BASE, 1, 2, 3, 4), hailo8(BASE + 4, 8, 9)], [1, 8, 9, 4]),
+        ([hailo8(BASE + 4, 1, 2), hailo8(BASE, 6, 7, 8, 9)], [6, 7, 8, 9]),
+        ([hailo8(BASE, 1, 2), hailo8(BASE + 8, 3, 4), hailo8(BASE + 4, 8, 9)], [1, 8, 9, 4]),
+        # registers and blocks, in either order, in one run and in two
+        ([hailo8(BASE, 1, 2, 3), hailo8(BASE + 4, 9)], [1, 9, 3]),
+        ([hailo8(BASE + 4, 9), hailo8(BASE, 1, 2, 3)], [1, 2, 3]),
+        ([hailo8(BASE, 1, 2, 3) + hailo8(BASE, 9)], [9, 2, 3]),
+        ([hailo8(BASE, 9) + hailo8(BASE, 1, 2, 3)], [1, 2, 3]),
+        ([hailo8(BASE, 9), hailo8(BASE, 1, 2, 3), hailo8(BASE, 9), hailo8(BASE, 4, 5)], [4, 5, 3]),
+    ],
+)
+def test_the_later_write_wins_where_writes_overlap(runs: list[bytes], expected: list[int]) -> None:
+    memory = _space(*runs)
+    assert _words(memory) == {BASE + 4 * at: value for at, value in enumerate(expected)}
+    assert [memory.read_word(BASE + 4 * at) for at in range(len(expected))] == expected
+    assert memory.peek(BASE + 4 * len(expected)) is None and memory.peek(BASE - 4) is None
+
+
+def test_single_writes_and_loads_in_turn() -> None:
+    run = decode_run(hailo8(BASE, 1, 2, 3), "descriptors")
+    memory = AddressSpace(regions(8))
+    memory.write_word(BASE + 4, 9)
+    memory.load(run.image(0, 1))
+    assert [memory.peek(BASE + at) for at in (0, 4, 8)] == [1, 2, 3]
+    assert memory.masked_write(BASE + 4, 0xF0, 0xF0) == 0xF2
+    assert _words(memory) == {BASE: 1, BASE + 4: 0xF2, BASE + 8: 3}
+    memory.load(run.image(0, 1))  # the same image again
+    assert memory.peek(BASE + 4) == 2 and _words(memory)[BASE + 4] == 2
+    memory.clear()
+    assert memory.snapshot() == {} and memory.peek(BASE) is None

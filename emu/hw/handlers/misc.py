@@ -32,9 +32,9 @@ def write_data_by_type(fw: Firmware, a: Any) -> None:
     )
     data = fw.batch if a.data_type == DATA_BATCH_SIZE else a.data
     value = (data << a.shift) & 0xFFFFFFFF if a.shift < 32 else 0
-    fw.device.memory.masked_write(a.address, value, a.mask)
+    written = fw.device.memory.masked_write(a.address, value, a.mask)
     if fw.tracing:
-        fw.note = f"0x{a.address:08X} = 0x{fw.device.memory.words[a.address]:08X}"
+        fw.note = f"0x{a.address:08X} = 0x{written:08X}"
 
 
 def sleep(fw: Firmware, a: Any) -> Wait:
