@@ -271,8 +271,8 @@ class _Matcher:
         action, arguments = record["action"], record.get("arguments", {})
         context = (record.get("application", -1), record.get("context", ""))
         if phase is _WAIT:
-            return ((_WAIT, *context, action, *self._values(side, arguments)),)
-        known, key = self._known[side], (*context, action, *arguments.values())
+            return ((_WAIT, *context, action, *sorted(self._named(side, arguments))),)
+        known, key = self._known[side], (*context, action, *arguments.items())
         found = known.get(key)
         if found is None:
             if len(known) > _MOST_KNOWN:
@@ -281,14 +281,14 @@ class _Matcher:
             found = known[key] = tuple((_FREE, *context, unit) for unit in units)
         return found
 
-    def _values(self, side: int, arguments: dict[str, Any]) -> Iterator[object]:
+    def _named(self, side: int, arguments: dict[str, Any]) -> Iterator[tuple[str, object]]:
         """Arguments so that both runtimes spell them alike."""
         runtime = self.sides[side].source.runtime
         for name, value in arguments.items():
             if not self._literal and name.endswith("packed_vdma_channel_id"):
-                yield semantics.channel_place(value, runtime)
+                yield name, semantics.channel_place(value, runtime)
             else:
-                yield value
+                yield name, value
 
     def _match(self, side: int, item: _Item, units: tuple[Unit, ...]) -> Divergence | None:
         mine, other = self.sides[side], self.sides[1 - side]
