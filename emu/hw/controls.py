@@ -33,6 +33,8 @@ UNKNOWN_OPCODE = 0xFFFFFFFF
 MINOR = {S.CONTROL_PROTOCOL_STATUS_INVALID_CHANNELS_INFO_LENGTH: S.STATUS_UNINITIALIZED}
 MAX_APPLICATIONS = {"4.23": 32, "5.2": 26}
 ACTION_LIST_SRAM = {"4.23": 75 << 10, "5.2": 55 << 10}
+# 4.23 counts channels beyond the four that its header holds: as many as there are inputs (firmware-actions.md 5.1)
+MAX_CONFIG_CHANNELS = {"4.23": 16, "5.2": 24}
 MAX_DOWNLOAD_SIZE = 1439
 MAX_CONTEXT_SIZE = 0xFFFF  # the offset of a download is a u16
 PERFORMANCE_MONITOR = bytes(24)  # pd_info: process-monitor counts and temperatures of one board (silicon-facts.md a)
@@ -217,6 +219,12 @@ class Controls:
             1 <= header.dynamic_contexts_count <= MAX_CONTEXTS - FIRST_DYNAMIC,
             S.CONTEXT_SWITCH_STATUS_INVALID_DYNAMIC_CONTEXT_COUNT,
             f"{header.dynamic_contexts_count} dynamic contexts",
+        )
+        channels = MAX_CONFIG_CHANNELS[device.runtime]
+        require(
+            header.config_channels_count <= channels,
+            S.CONTEXT_SWITCH_STATUS_INVALID_CFG_CHANNELS_COUNT,
+            f"{header.config_channels_count} config channels, at most {channels}",
         )
         require(header.batch_size > 0, S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE, f"batch size {header.batch_size}")
         application = Application(len(device.applications), header, data)

@@ -127,9 +127,7 @@ class AddressSpace:
             use.bytes_written += size
             use.writes += writes
         if self.write_hooks:
-            for address, value in image.words:
-                self._run_write_hooks(address, _WORD.pack(value))
-            for address, data in image.blocks:
+            for address, data in image.writes():
                 self._run_write_hooks(address, bytes(data))
 
     def _usage(self, image: Image) -> list[tuple[int, int, int]]:

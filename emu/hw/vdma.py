@@ -18,7 +18,8 @@ from emu.sequencer.program import Direction
 
 ENGINE_SHIFT = {"4.23": 5, "5.2": 6}
 DESCRIPTOR_BASE_ALIGNMENT = 1 << 16
-MAX_DEPTH = 1 << 16
+MAX_DEPTH = 1 << 16  # vdma.md 2.4
+MAX_CONTINUOUS_DEPTH = 1 << 18
 
 
 class HostBufferType(IntEnum):
@@ -219,24 +220,32 @@ class Vdma:
             S.VDMA_SERVICE_STATUS_DESC_PAGE_SIZE_MUST_BE_POWER_OF_2,
             f"descriptor page size {info.desc_page_size}",
         )
-        if info.buffer_type == HostBufferType.CCB:
+        continuous = info.buffer_type == HostBufferType.CCB
+        if continuous:
             require(
                 not self._over_pcie(),
                 S.VDMA_SERVICE_STATUS_CCB_NOT_IMPLEMENTED_OVER_PCIE,
                 "a continuous buffer on a PCIe device",
             )
-            return
+            require(
+                info.dma_address % info.desc_page_size == 0,
+                S.VDMA_SERVICE_STATUS_CCB_BASE_ADDRESS_NOT_IN_MASK,
+                f"continuous buffer at 0x{info.dma_address:X} is not aligned to its page of {info.desc_page_size}",
+            )
+        else:
+            require(
+                info.dma_address % DESCRIPTOR_BASE_ALIGNMENT == 0,
+                S.VDMA_SERVICE_STATUS_HOST_DESCRIPTOR_BASE_ADDRESS_IS_NOT_64KB_ALIGNED,
+                f"descriptor list at 0x{info.dma_address:X} is not aligned to 64 KiB",
+            )
+        require(info.total_desc_count > 0, S.VDMA_SERVICE_STATUS_INVALID_CHANNEL_DEPTH, "a list of 0 descriptors")
+        depth = MAX_CONTINUOUS_DEPTH if continuous else MAX_DEPTH
         require(
-            info.dma_address % DESCRIPTOR_BASE_ALIGNMENT == 0,
-            S.VDMA_SERVICE_STATUS_HOST_DESCRIPTOR_BASE_ADDRESS_IS_NOT_64KB_ALIGNED,
-            f"descriptor list at 0x{info.dma_address:X} is not aligned to 64 KiB",
+            info.total_desc_count <= depth,
+            S.VDMA_SERVICE_STATUS_TOO_MANY_DESCRIPTORS,
+            f"a list of {info.total_desc_count} descriptors, at most {depth}",
         )
-        require(
-            0 < info.total_desc_count <= MAX_DEPTH,
-            S.VDMA_SERVICE_STATUS_INVALID_CHANNEL_DEPTH,
-            f"a list of {info.total_desc_count} descriptors",
-        )
-        if circular:
+        if circular and not continuous:
             require(
                 info.total_desc_count & (info.total_desc_count - 1) == 0,
                 S.VDMA_SERVICE_STATUS_EXTERNAL_DESC_COUNT_MUST_BE_POWER_OF_2,

@@ -145,6 +145,14 @@ def test_requests_in_the_wrong_state() -> None:
     assert _send_header(session.device, single()) == 0
 
 
+@pytest.mark.parametrize(("runtime", "chip", "most"), [("4.23", "hailo8", 16), ("5.2", "hailo15h", 24)])
+def test_too_many_config_channels(runtime: str, chip: str, most: int) -> None:
+    device = Device(load(chip), runtime)
+    for count, status in ((most, 0), (most + 1, S.CONTEXT_SWITCH_STATUS_INVALID_CFG_CHANNELS_COUNT)):
+        lists = single(device=chip, runtime=runtime, config_channels=tuple(range(count)))
+        assert _send_header(device, lists) == status
+
+
 def test_too_many_applications_and_contexts() -> None:
     for device, runtime, limit in (("hailo8", "4.23", 32), ("hailo15h", "5.2", 26)):
         lists = single(device=device, runtime=runtime)

@@ -36,6 +36,11 @@ def activate_cfg_channel(fw: Firmware, a: Any) -> None:
         HostBufferInfo(a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern),
         circular=False,
     )
+    require(
+        fw.profile.config_style != "bursts" or a.desc_page_size == header.csm_buffer_size,
+        S.CSM_CONFIG_MANAGER_STATUS_INVALID_HOST_PAGE_SIZE,
+        f"config stream {a.config_stream_index}: pages of {a.desc_page_size}, the header says {header.csm_buffer_size}",
+    )
     source = ConfigSource(a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern)
     fw.device.config.activate(
         a.config_stream_index,
