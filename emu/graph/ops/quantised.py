@@ -101,12 +101,13 @@ class QuantisedProduct(Op):
 
     def fast(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
         q = self.scheme.quantise(x)
-        w = weight.astype(np.float64) - self.scheme.offset_weight
+        # most weights have no offset, and are widened once, to the type they are multiplied in
+        w = weight - np.asarray(self.scheme.offset_weight) if np.any(self.scheme.offset_weight) else weight
         span = self.scheme.highest - self.scheme.lowest
-        widest = self._terms(weight) * span * float(np.max(np.abs(w), initial=0))
+        widest = self._terms(weight) * span * max(float(w.max(initial=0)), -float(w.min(initial=0)))
         dtype = np.float32 if widest < FLOAT32_EXACT else np.float64
         product = replace(self.product, direct=True) if isinstance(self.product, Conv) else self.product
-        total = product.fast(q.astype(dtype, copy=False), w.astype(dtype))
+        total = product.fast(q.astype(dtype, copy=False), w.astype(dtype, copy=False))
         assert isinstance(total, np.ndarray)
         return self._read_out(total, bias)
 
