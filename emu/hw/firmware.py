@@ -48,7 +48,7 @@ NEXT_CONTEXT = frozenset(
         _A.RESUME_VDMA_CHANNEL,
     }
 )
-HOST_WAITS = frozenset({_A.APPLICATION_CHANGE_INTERRUPT, _A.WAIT_FOR_CACHE_UPDATED})
+HOST_WAITS = frozenset({_A.APPLICATION_CHANGE_INTERRUPT})
 ALL_ACTIONS = frozenset(_A)
 ACTION_NAMES = {kind: kind.name for kind in _A}
 
@@ -273,20 +273,19 @@ class Firmware:
         tracer = device.tracer
         if tracer is not None:
             tracer.emit(Event(self.now, Kind.CONTEXT_BEGIN, self._index, name))
-        costs, coverage = self._costs, device.coverage
-        for step in context.steps:
-            if step.type not in only:
-                continue
+        costs, coverage, attended = self._costs, device.coverage, device.attended
+        steps = context.steps if only is ALL_ACTIONS else [step for step in context.steps if step.type in only]
+        for step in steps:
             self.step = step
             kind = step.type
             coverage[kind] = coverage.get(kind, 0) + 1
-            if device.breakpoints:
+            if attended and device.breakpoints:
                 yield from self._at_breakpoint(context, step, generation)
-            if device.action_hooks:
+            if attended and device.action_hooks:
                 yield from self._meet_clock(generation)
                 for hook in device.action_hooks:
                     hook(context, step)
-            if device.faults is not None:
+            if attended and device.faults is not None:
                 device.faults.before(device, context, step)
                 self._check(generation)
             begun = self.now
@@ -295,11 +294,14 @@ class Firmware:
             woke = ""
             if wait is not None:
                 woke = yield from self._wait(wait, generation, context)
-                tracer = device.tracer  # a resumed run begins to trace in the middle of a wait
+                # meanwhile a resumed run may have begun to trace, or a breakpoint been set
+                tracer, attended = device.tracer, device.attended
             if step.number == context.last_grant:
                 self.grant_at = self.now
-            if device.timestamp_batch is not None and (
-                context.type is not ContextType.DYNAMIC or self.batch_index == device.timestamp_batch
+            if (
+                attended
+                and device.timestamp_batch is not None
+                and (context.type is not ContextType.DYNAMIC or self.batch_index == device.timestamp_batch)
             ):
                 entry = context.entries[step.entry]
                 entry.timestamp, entry.last_executed = device.timestamp(self.now), step.sub

@@ -203,6 +203,15 @@ def test_a_cache_update_is_awaited_and_signalled(runtime: str) -> None:
     assert bool(asked) == (runtime == "4.23")  # 5.x waits without asking (firmware-actions.md 8)
 
 
+@pytest.mark.parametrize("runtime", ["4.23", "5.2"])
+@pytest.mark.parametrize("frames", [1, 2, 40])
+def test_the_last_batch_runs_to_the_end_of_its_lists(runtime: str, frames: int) -> None:
+    """Also where the last list waits for the host behind the last output."""
+    result = _cache_lists(runtime).run(frames)
+    assert [one.runs for one in result.groups[0].contexts if one.context_type == "dynamic"] == [frames, frames]
+    assert result.device is not None and result.device.cache_signals == frames
+
+
 def test_internal_buffers_hold_the_bytes_of_the_frames() -> None:
     """What context 0 wrote is what context 1 reads: other input, other bytes; the same input, the same."""
 
