@@ -13,7 +13,8 @@ import click
 from emu.cli.replay import settings
 from emu.cli.run import RunOptions
 from emu.cli.tracing import wants_action_lists, writable
-from emu.errors import EmuError, UsageError
+from emu.errors import EmuError, HailoError, UsageError
+from emu.files import read_document
 from emu.hw.coverage import Coverage, merge_into
 from emu.hw.debugger import Breakpoint, Debugger, DebuggerQuit
 from emu.hw.device import Device
@@ -102,8 +103,8 @@ def _debugger(options: RunOptions) -> Callable[[Device], object] | None:
 
 def _script(name: str) -> list[str]:
     try:
-        return Path(name).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        return read_document(Path(name)).decode().splitlines()
+    except (HailoError, UnicodeDecodeError) as error:
         raise UsageError(f"--break-script {name} cannot be read: {error}", file=name) from None
 
 

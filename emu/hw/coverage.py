@@ -57,13 +57,16 @@ class Coverage:
         import orjson
 
         try:
-            found = orjson.loads(read_document(path))
-            parts = [{str(name): int(count) for name, count in found[part].items()} for part in _PARTS]
+            return cls.of_document(orjson.loads(read_document(path)))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise HailoError(
                 HailoStatus.HAILO_INVALID_ARGUMENT, f"{path} is no coverage report of emu", file=str(path)
             ) from None
-        return cls(*(Counter({name: count for name, count in part.items() if count}) for part in parts))
+
+    @classmethod
+    def of_document(cls, document: Any) -> Coverage:
+        """The counts that `document` gave; KeyError, TypeError, ValueError or AttributeError for anything else."""
+        return cls(*(Counter({str(name): int(count) for name, count in document[part].items()}) for part in _PARTS))
 
     @property
     def percent(self) -> float:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from emu.hw.coverage import Coverage
     from emu.regression.run import Run
 
+_WORKER_KEY = "emu_coverage"
 _COVERAGE: pytest.StashKey[Coverage] = pytest.StashKey()
 
 
@@ -62,6 +63,9 @@ def _coverage(config: pytest.Config) -> Coverage:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Keep the coverage, and fail the session where it stays below the threshold."""
     config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[_WORKER_KEY] = _coverage(config).document()  # pytest-xdist: the controller adds it up
+        return
     target, threshold = config.getoption("--emu-coverage"), config.getoption("--emu-coverage-threshold")
     if target is None and threshold is None:
         return
@@ -72,6 +76,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         coverage = merge_into(Path(target), coverage)
     if threshold is not None and coverage.percent < threshold:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """A worker of pytest-xdist is done: add what its runs touched."""
+    from emu.hw.coverage import Coverage
+
+    document = getattr(node, "workeroutput", {}).get(_WORKER_KEY)
+    if document is not None:
+        _coverage(node.config).merge(Coverage.of_document(document))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from emu.errors import HailoError, HailoStatus, UsageError
+from emu.files import open_regular, read_document
 
 SCHEMA, SCHEMA_VERSION = "emu-record", 1
 _MANIFEST, _RECORDS = "manifest.json", "record.jsonl"
@@ -74,8 +75,8 @@ class Recording:
     def open(cls, folder: Path) -> Recording:
         path = folder / _MANIFEST
         try:
-            manifest = orjson.loads(path.read_bytes())
-        except OSError:
+            manifest = orjson.loads(read_document(path))
+        except HailoError:
             raise _error(f"{folder} holds no finished recording: there is no {_MANIFEST}", path) from None
         except orjson.JSONDecodeError:
             raise _error(f"{path} is damaged", path) from None
@@ -92,18 +93,15 @@ class Recording:
         """The records in order; what is cut off or damaged is HAILO_INVALID_ARGUMENT with its line."""
         path = self.folder / _RECORDS
         seen = 0
-        try:
-            with path.open("rb") as stream:
-                for seen, line in enumerate(stream, 1):
-                    try:
-                        record = orjson.loads(line)
-                    except orjson.JSONDecodeError:
-                        raise _error("the line is cut off or damaged", path, line=seen) from None
-                    if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
-                        raise _error("the line is no record", path, line=seen)
-                    yield record
-        except OSError as error:
-            raise _error(f"cannot open {path}: {(error.strerror or str(error)).lower()}", path) from None
+        with open_regular(path) as stream:
+            for seen, line in enumerate(stream, 1):
+                try:
+                    record = orjson.loads(line)
+                except orjson.JSONDecodeError:
+                    raise _error("the line is cut off or damaged", path, line=seen) from None
+                if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
+                    raise _error("the line is no record", path, line=seen)
+                yield record
         expected = sum(self.counts.values())
         if seen != expected:
             raise _error(f"{seen} records, the manifest counts {expected}: the recording is cut off", path)

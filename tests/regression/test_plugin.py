@@ -180,3 +180,14 @@ def test_coverage_over_a_suite_and_its_threshold(suite: Path) -> None:
     code, text = run_pytest(suite, "--emu-coverage-threshold", 99)
     assert code == 1
     assert "99 % are required" in text
+
+
+def test_coverage_adds_up_over_workers(suite: Path) -> None:
+    """pytest-xdist: runs in two processes count as those in one."""
+    pytest.importorskip("xdist")
+    (suite / "test_x.py").write_text("def test_a(emu_run): emu_run('x.hef')\ndef test_b(emu_run): emu_run('x.hef')\n")
+    alone, apart = suite / "alone.json", suite / "apart.json"
+    assert run_pytest(suite, "--emu-coverage", alone)[0] == 0
+    code, text = run_pytest(suite, "--emu-coverage", apart, "--emu-coverage-threshold", 10, "-n", 2, autoload=True)
+    assert code == 0, text
+    assert apart.read_bytes() == alone.read_bytes()
