@@ -1,8 +1,9 @@
 """Advance many equal batches in one step: what changed by the same amounts twice will do so again.
 
 A multi-context application repeats its dynamic contexts batch after batch. Once two batches in a row took the same
-time and moved every counter by the same amounts, with the host never late, further ones are added up instead of
-executed (design: speed). The last ones are always executed, so that memory and channels end as they would have.
+time, moved every counter by the same amounts and left every queue as long as it was, further ones are added up
+instead of executed (design: speed). The last ones are always executed, so that memory and channels end as they would
+have.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class BatchLoop:
         self._duration: int | None = None
         self._values: list[int] = []
         self._deltas: list[int] = []
+        self._queues: list[tuple[int, int]] = []
 
     def skippable(self, now: int, batch: int) -> int:
         """A batch has ended at `now`: how many equal ones can follow in one step."""
@@ -37,8 +39,12 @@ class BatchLoop:
         duration = None if self._ended_at is None else now - self._ended_at
         deltas = [new - old for new, old in zip(values, self._values, strict=True)] if self._values_fit(values) else []
         steady = duration is not None and duration == self._duration and bool(deltas) and deltas == self._deltas
-        self._ended_at, self._duration, self._values, self._deltas = now, duration, values, deltas
         device = self._device
+        # a host that catches up queues more than is taken, but only until its queue is full
+        queues = [(one.available - one.claimed, one.claimed - one.processed) for one in device.vdma.channels.values()]
+        steady = steady and queues == self._queues
+        self._ended_at, self._duration, self._values, self._deltas = now, duration, values, deltas
+        self._queues = queues
         if not steady or device.tracer is not None or device.breakpoints or device.action_hooks:
             return 0
         if device.core.host is None:
