@@ -82,7 +82,7 @@ class Context:
             raise FirmwareStopError(S.CONTEXT_SWITCH_STATUS_NO_CONTEXT_NETWORK_INFO, f"{self.name} has no actions")
         self.entries = []
         steps = self.steps = []
-        new = tuple.__new__
+        new = tuple.__new__  # lists are long: past the namedtuples' own __new__
         try:
             for located in decode(self.action_list, runtime):
                 entry = len(self.entries)
@@ -98,14 +98,15 @@ class Context:
                             f"REPEATED_ACTION of 0 {located.entry.of.name}",
                         )
                     self.entries.append(Entry(located.offset, repeated=True))
-                    items = located.entry.items
+                    kind, arguments, number = located.entry.of, ARGUMENTS[located.entry.of], len(steps)
+                    steps += [
+                        new(Step, (number + sub, kind, new(arguments, values), entry, sub))
+                        for sub, (_, values) in enumerate(located.entry.items)
+                    ]
                 else:
                     self.entries.append(Entry(located.offset))
-                    items = (located.entry,)
-                for sub, (kind, values) in enumerate(items):
-                    # past the classes' own __new__: they are namedtuples of just these values
-                    arguments = new(ARGUMENTS[kind], values)
-                    steps.append(new(Step, (len(steps), kind, arguments, entry, sub)))
+                    kind, values = located.entry
+                    steps.append(new(Step, (len(steps), kind, new(ARGUMENTS[kind], values), entry, 0)))
         except HailoError as error:
             raise FirmwareStopError(_parse_status(error), error.message) from None
         self._survey()

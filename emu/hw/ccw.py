@@ -39,36 +39,28 @@ class Record(NamedTuple):
 
 
 class Image:
-    """Some records of a run ready to be written: `words` (address, value) and `blocks` (address, data) in their order.
+    """Some records of a run ready to be written: `rows` of them, `size` bytes of the run.
 
-    `size` bytes and `count` records of the run. `usage` belongs to the memory that loads the image.
+    `usage` belongs to the memory that loads the image.
     """
 
-    __slots__ = ("_block_hashes", "_digest", "_pieces", "_rows", "_view", "_word_hashes", "blocks", "count",
-                 "register_writes", "size", "usage", "words")  # fmt: skip
+    __slots__ = ("_block_hashes", "_digest", "_pieces", "_view", "_word_hashes", "register_writes", "rows", "size",
+                 "usage")  # fmt: skip
 
     def __init__(self, rows: Sequence[Row], view: memoryview) -> None:
-        self._rows = rows
+        self.rows = rows
         self._view = view
         self._pieces: Pieces | None = None
-        self.words = [(row[2], row[5]) for row in rows if row[5] is not None]
-        self.blocks = [(row[2], view[row[3] : row[3] + row[4]]) for row in rows if row[5] is None]
         self.size = sum([row[1] for row in rows])
-        self.count = len(rows)
         self.register_writes = sum([row[4] >> 2 for row in rows])
         self.usage: list[tuple[int, int, int]] | None = None
         self._digest: int | None = None
         self._word_hashes: tuple[tuple[int, int, int], ...] = ()
         self._block_hashes: tuple[tuple[int, int], ...] = ()
 
-    def places(self) -> Iterator[tuple[int, int]]:
-        """Address and size of each write."""
-        for _, _, address, _, size, _ in self._rows:
-            yield address, size
-
     def writes(self) -> Iterator[tuple[int, memoryview]]:
         """Address and data of each write, in their order."""
-        for _, _, address, start, size, _ in self._rows:
+        for _, _, address, start, size, _ in self.rows:
             yield address, self._view[start : start + size]
 
     def word_at(self, address: int) -> int | None:
@@ -91,13 +83,16 @@ class Image:
 
     def digest(self) -> int:
         if self._digest is None:
-            self._word_hashes = tuple([(address, value, item_hash(address, value)) for address, value in self.words])
-            self._block_hashes = tuple(
-                [(address, item_hash(address, xxhash.xxh3_64_intdigest(data))) for address, data in self.blocks]
-            )
-            words = iter([item for _, _, item in self._word_hashes])
-            blocks = iter([item for _, item in self._block_hashes])
-            self._digest = sum([(row[0] + 1) * next(blocks if row[5] is None else words) for row in self._rows])
+            words, blocks, total = [], [], 0
+            for offset, _, address, start, size, word in self.rows:
+                if word is None:
+                    item = item_hash(address, xxhash.xxh3_64_intdigest(self._view[start : start + size]))
+                    blocks.append((address, item))
+                else:
+                    item = item_hash(address, word)
+                    words.append((address, word, item))
+                total += (offset + 1) * item
+            self._word_hashes, self._block_hashes, self._digest = tuple(words), tuple(blocks), total
         return self._digest
 
 

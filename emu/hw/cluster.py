@@ -96,9 +96,9 @@ class Clusters:
     def enable(self, packed: int, network: int, address: int, count: int, batch: int) -> Lcu:
         """ENABLE_LCU_*: program the done condition and start."""
         lcu = self.lcu(packed)
-        self._program(lcu, network, address, count, batch)
+        done = self._program(lcu, network, address, count, batch)
         lcu.enabled, lcu.frames = True, 0
-        self.memory.write_word(lcu.address, 1)
+        self.memory.write_unit((*done, (lcu.address, 1)))
         return lcu
 
     def disable(self, packed: int) -> Lcu:
@@ -111,7 +111,7 @@ class Clusters:
     def switch_batch(self, packed: int, network: int, count: int, batch: int) -> Lcu:
         """SWITCH_LCU_BATCH: re-program the count for another batch, the LCU goes on."""
         lcu = self.lcu(packed)
-        self._program(lcu, network, lcu.kernel_done_address, count, batch)
+        self.memory.write_unit(self._program(lcu, network, lcu.kernel_done_address, count, batch))
         lcu.frames = 0
         if self.profile.config_starts_units:
             lcu.armed = True
@@ -138,10 +138,10 @@ class Clusters:
         """`frames` more frames of a network (None: of all) passed; returns the LCUs that became done."""
         finished: list[Lcu] = []
         for lcu in self._lcus.values():
-            if lcu.counting and (network is None or lcu.network == network):
-                before = lcu.done
-                lcu.frames += frames
-                if not before and lcu.done:
+            if (lcu.enabled or lcu.armed) and (network is None or lcu.network == network):
+                before = lcu.frames
+                lcu.frames = before + frames
+                if before < lcu.target <= lcu.frames:
                     finished.append(lcu)
         return finished
 
@@ -151,17 +151,21 @@ class Clusters:
         sequencer.arguments, sequencer.done_at = arguments, done_at
         self.used_sequencers.add(cluster)
         base = lcu_address(cluster, 0) & ~0xFFFFF | _SEQUENCER_BASE
-        for offset, value in enumerate(arguments.values()):
-            self.memory.write_word(base + 8 * offset, value & 0xFFFFFFFF)
+        registers = []
+        for number, value in enumerate(arguments.values()):
+            address = base + 8 * number
+            registers.append((address, value & 0xFFFFFFFF))
             if value >> 32:
-                self.memory.write_word(base + 8 * offset + 4, value >> 32)
+                registers.append((address + 4, value >> 32))
+        self.memory.write_unit(registers)
         return sequencer
 
     def reset(self) -> None:
         self._lcus.clear()
         self.sequencers = {c: Sequencer(c) for c in sorted(self.enabled)}
 
-    def _program(self, lcu: Lcu, network: int, address: int, count: int, batch: int) -> None:
+    def _program(self, lcu: Lcu, network: int, address: int, count: int, batch: int) -> tuple[tuple[int, int], ...]:
+        """Set the done condition; returns the registers it is in."""
         if count * batch > MAX_KERNEL_COUNT:
             raise FirmwareStopError(
                 S.CONTEXT_SWITCH_STATUS_KERNEL_COUNT_OVERFLOW,
@@ -169,5 +173,4 @@ class Clusters:
             )
         lcu.network, lcu.kernel_done_address, lcu.kernel_done_count = network, address, count
         lcu.target = batch
-        self.memory.write_word(lcu.address + _DONE_ADDRESS, address)
-        self.memory.write_word(lcu.address + _DONE_COUNT, count * batch)
+        return (lcu.address + _DONE_ADDRESS, address), (lcu.address + _DONE_COUNT, count * batch)

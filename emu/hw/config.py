@@ -155,7 +155,7 @@ class ConfigManager:
             return size
         image = run.image(channel.next_record, count)
         channel.fetched += count
-        channel.next_record += image.count
+        channel.next_record += len(image.rows)
         channel.consumed_bytes += image.size
         self.ccw_bytes += image.size
         self.memory.load(image)

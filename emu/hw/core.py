@@ -147,6 +147,8 @@ class Core:
 
     def frames_passed(self, network: int) -> int:
         """Frames of a network that the present context has let through."""
+        if not self.passes:
+            return 0
         return max((one.completed for one in self.passes if one.network in (None, network)), default=0)
 
     @property

@@ -244,6 +244,16 @@ class Device:
         """A unit was programmed through registers whose addresses are not public: only the hash knows."""
         self.memory.note((what, index, values))
 
+    @property
+    def attended(self) -> bool:
+        """Whether anything has to be looked after at every action."""
+        return (
+            bool(self.breakpoints)
+            or bool(self.action_hooks)
+            or self.faults is not None
+            or self.timestamp_batch is not None
+        )
+
     def timestamp(self, ns: int) -> int:
         """The down-counting timer that stamps actions (firmware-actions.md 2)."""
         ticks = ns * round(self.profile.timestamp_hz) // 1_000_000_000

@@ -8,7 +8,7 @@ writing it, and most runs never look, so writes are noted in a journal that is f
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import xxhash
@@ -65,6 +65,7 @@ class Fingerprint:
     def __init__(self) -> None:
         self._journal: list[Noted] = []
         self.note: Callable[[Noted], None] = self._journal.append
+        self.note_all: Callable[[Iterable[Noted]], None] = self._journal.extend
         self._content = 0
         self._items: dict[int, int] = {}
         self._values: dict[int, int] = {}

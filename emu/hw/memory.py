@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -87,6 +87,7 @@ class AddressSpace:
     read_hooks: list[ReadHook] = field(default_factory=list)
     use: list[RegionUse] = field(init=False)
     note: Callable[[Noted], None] = field(init=False)
+    _note_all: Callable[[Iterable[Noted]], None] = field(init=False)
     _bases: list[int] = field(init=False)
     _uses: dict[int, RegionUse] = field(default_factory=dict)
     _fingerprint: Fingerprint = field(default_factory=Fingerprint)
@@ -98,7 +99,7 @@ class AddressSpace:
     def __post_init__(self) -> None:
         self.use = [RegionUse(region) for region in self.layout]
         self._bases = [region.base for region in self.layout]
-        self.note = self._fingerprint.note
+        self.note, self._note_all = self._fingerprint.note, self._fingerprint.note_all
 
     def write_word(self, address: int, value: int) -> None:
         """Write one register."""
@@ -112,6 +113,22 @@ class AddressSpace:
         use.writes += 1
         if self.write_hooks:
             self._run_write_hooks(address, _WORD.pack(value))
+
+    def write_unit(self, registers: Sequence[tuple[int, int]]) -> None:
+        """Write (address, value) of several registers of one unit, which lie in one region."""
+        for address, value in registers:
+            self._words[address] = (value, self._loads)
+        self._note_all(registers)
+        address, count = registers[0][0], len(registers)
+        self.register_writes += count
+        use = self._uses.get(address)
+        if use is None:
+            use = self._uses[address] = self.use[bisect_right(self._bases, address) - 1]
+        use.bytes_written += 4 * count
+        use.writes += count
+        if self.write_hooks:
+            for address, value in registers:
+                self._run_write_hooks(address, _WORD.pack(value))
 
     def load(self, image: Image) -> None:
         """Write everything of an image, as a config channel delivers it."""
@@ -134,7 +151,7 @@ class AddressSpace:
         """(number of the region, bytes, writes) of an image."""
         found: dict[int, list[int]] = {}
         base = end = 0
-        for address, size in image.places():
+        for _, _, address, _, size, _ in image.rows:
             if not base <= address < end:
                 number = bisect_right(self._bases, address) - 1
                 entry = found.setdefault(number, [0, 0])

@@ -70,9 +70,10 @@ def schedule(
     flow_start: float | None = None
     flow_end = 0.0
     ready: float | None = None
+    costs = {kind: action_ns(profile, kind) for kind in {action.type for action in actions}}
     for action in actions:
         kind = action.type
-        now += action_ns(profile, kind)
+        now += costs[kind]
         if kind in _FETCHES:
             begin = max(now, bus.idle_at)
             loads.append((begin, bus.fetch(now, next(sizes))))

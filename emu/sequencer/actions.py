@@ -209,12 +209,16 @@ FIELDS: dict[ActionType, tuple[Field, ...]] = {
 FIELD_NAMES: dict[ActionType, tuple[str, ...]] = {
     kind: tuple(field.name for field in fields) for kind, fields in FIELDS.items()
 }
+POSITIONS: dict[ActionType, dict[str, int]] = {
+    kind: {name: position for position, name in enumerate(names)} for kind, names in FIELD_NAMES.items()
+}
 PAYLOADS: dict[str, dict[ActionType, struct.Struct]] = {
     runtime: {
         kind: struct.Struct("<" + "".join(field.code(runtime) for field in fields)) for kind, fields in FIELDS.items()
     }
     for runtime in RUNTIMES
 }
+_KINDS = {int(kind): kind for kind in ActionType}
 del A
 
 # Which actions the runtime merges into a REPEATED_ACTION (hef-compile.md 4.9)
@@ -241,7 +245,7 @@ class Action(NamedTuple):
     values: tuple[int, ...]
 
     def value(self, name: str) -> int:
-        return self.values[FIELD_NAMES[self.type].index(name)]
+        return self.values[POSITIONS[self.type][name]]
 
     def arguments(self) -> dict[str, int]:
         return dict(zip(FIELD_NAMES[self.type], self.values, strict=True))
@@ -288,6 +292,7 @@ def decode(data: bytes | memoryview, runtime: str) -> Iterator[Located]:
     """Decode an action list; a damaged list is HAILO_INVALID_ARGUMENT with its byte offset."""
     payloads = PAYLOADS[runtime]
     offset, end = 0, len(data)
+    new = tuple.__new__  # lists are long: past the namedtuples' own __new__
     while offset < end:
         if end - offset < _HEADER.size:
             raise _damaged(f"{end - offset} bytes left, {_HEADER.size} needed for an action header", offset)
@@ -305,9 +310,9 @@ def decode(data: bytes | memoryview, runtime: str) -> Iterator[Located]:
                 f"{ActionType(number).name} needs {payload.size} payload bytes, {end - offset - _HEADER.size} left",
                 offset,
             )
-        values = payload.unpack_from(data, offset + _HEADER.size)
-        yield Located(offset, timestamp, 0, Action(ActionType(number), values))
-        offset += _HEADER.size + payload.size
+        start = offset + _HEADER.size
+        yield new(Located, (offset, timestamp, 0, new(Action, (_KINDS[number], payload.unpack_from(data, start)))))
+        offset = start + payload.size
 
 
 def _decode_repeated(
@@ -323,10 +328,12 @@ def _decode_repeated(
     size = REPEATED_HEADER_SIZE + count * payload.size
     if left < size:
         raise _damaged(f"{count} repeated {ActionType(number).name} need {size} bytes, {left} left", offset)
-    kind = ActionType(number)
-    start = offset + REPEATED_HEADER_SIZE
-    items = tuple(Action(kind, payload.unpack_from(data, start + index * payload.size)) for index in range(count))
-    return Repeated(kind, items), last_executed, size
+    kind = _KINDS[number]
+    if not payload.size:
+        return Repeated(kind, (Action(kind, ()),) * count), last_executed, size
+    new = tuple.__new__
+    rows = payload.iter_unpack(memoryview(data)[offset + REPEATED_HEADER_SIZE : offset + size])
+    return Repeated(kind, tuple([new(Action, (kind, values)) for values in rows])), last_executed, size
 
 
 def _damaged(message: str, offset: int) -> HailoError:
