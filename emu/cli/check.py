@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from emu.cli.options import DEVICES, RUNTIMES
+from emu.cli.progress import progress
 from emu.errors import UsageError
 from emu.files import shown
 
@@ -70,10 +70,11 @@ def _check_models(
     files = list(models([Path(path) for path in paths]))
     if not files:
         raise UsageError(f"no model in {', '.join(paths)}")
-    with click.progressbar(files, file=sys.stderr, hidden=not sys.stderr.isatty()) as progress:
-        for path in progress:
+    with progress("checking", len(files)) as advance:
+        for path in files:
             one = verdict(path, runtimes, devices, clock_mhz)
             found.append(one)
+            advance(1)
             if not as_json:
                 for line in _lines(one):
                     click.echo(line)
@@ -116,7 +117,9 @@ def _check_traces(traces: tuple[str, ...], as_json: bool) -> int:
     results = []
     for name in traces:
         reader = TraceReader(Path(name))
-        results.append((name, check(reader)))
+        with progress(name, reader.path.stat().st_size) as advance:
+            reader.advance = advance
+            results.append((name, check(reader)))
     if as_json:
         import orjson
 

@@ -10,6 +10,7 @@ import click
 
 from emu.cli.compiling import compile_model
 from emu.cli.options import DEVICES, RUNTIMES, HefOptions, Model, hef_options
+from emu.cli.progress import progress
 from emu.errors import HailoError, HailoStatus, UsageError
 from emu.hw.capture import load_capture
 from emu.recognise import foreign_name, read_head, recognise
@@ -56,7 +57,11 @@ def command(
         # a capture holds no configuration bytes, and those of two runtimes lie in other lists
         with_config = first.with_config and second.with_config and first.runtime == second.runtime
         first, second = replace(first, with_config=with_config), replace(second, with_config=with_config)
-    result = diff.compare(first, second, tolerance)
+    readers = [one for one in (first, second) if isinstance(one, TraceReader)]
+    with progress("comparing", sum(one.path.stat().st_size for one in readers)) as advance:
+        for reader in readers:
+            reader.advance = advance
+        result = diff.compare(first, second, tolerance)
     if as_json:
         import orjson
 

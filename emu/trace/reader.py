@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from emu.trace.events import END, SCHEMA, SCHEMA_VERSION, Header, Kind
 Record = dict[str, Any]
 
 _MAX_HEADER = 1 << 16
+_TELL = (1 << 14) - 1  # records between two calls of `advance`
 _SAYS_TRACE = re.compile(rb'"schema"\s*:\s*"' + SCHEMA.encode() + rb'"')
 _END = f'"{END}"'.encode()
 _KINDS = frozenset(kind.value for kind in Kind) | {END}
@@ -32,11 +33,13 @@ def is_trace(head: bytes) -> bool:
 class TraceReader:
     """A trace file. Iterating opens it anew and reads it line by line in constant memory.
 
+    `advance` is told of the bytes read, now and then.
     HAILO_INVALID_ARGUMENT where it is no trace, of another schema version, cut off or damaged, with the line.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.advance: Callable[[int], None] | None = None
         with open_regular(path) as file:
             head = file.readline(_MAX_HEADER)
             rest = file.read(_MAX_HEADER) if not is_trace(head) else b""
@@ -52,10 +55,13 @@ class TraceReader:
 
     def lines(self) -> Iterator[bytes]:
         """The lines of the records, header and end excluded; a trace without its end is cut off."""
-        number = 1
-        with self.path.open("rb") as file:
+        number, told = 1, 0
+        with open_regular(self.path) as file:
             next(file)
             for number, line in enumerate(file, 2):
+                if not number & _TELL and self.advance is not None:
+                    self.advance(file.tell() - told)
+                    told = file.tell()
                 if _END in line and self._is_end(line, number):
                     break
                 yield line
