@@ -12,10 +12,13 @@ from emu.recognise import Kind
 @click.command()
 @click.argument("model")
 @hef_options
+@click.option("--soc", metavar="NAME", help="Ascend chip to compare an OM file's soc_version with.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def command(model: str, common: HefOptions, as_json: bool) -> None:
+def command(model: str, common: HefOptions, soc: str | None, as_json: bool) -> None:
     """Show what a HEF, OM or MS file holds, and which runtimes and devices accept it."""
     opened = open_model(model)
+    if soc is not None and opened.kind is not Kind.OM:
+        raise UsageError("--soc: only OM files are made for an Ascend chip", file=model)
     if opened.kind is Kind.HEF:
         from emu.cli import inspect_hef
 
@@ -26,4 +29,4 @@ def command(model: str, common: HefOptions, as_json: bool) -> None:
         raise UsageError(f"{', '.join(refused)}: not for OM and MS graphs", file=model)
     from emu.cli import inspect_graph
 
-    inspect_graph.inspect(opened, as_json)
+    inspect_graph.inspect(opened, as_json, soc)

@@ -12,11 +12,14 @@ from emu.graph.load import map_file
 from emu.recognise import Kind
 
 
-def inspect(opened: Model, as_json: bool) -> None:
-    """Print everything the file says about itself; GraphError if it cannot be read at all."""
+def inspect(opened: Model, as_json: bool, soc: str | None = None) -> None:
+    """Print everything the file says about itself; GraphError if it cannot be read at all.
+
+    `soc` is the Ascend chip that an OM file is to run on; the document tells whether it was made for it.
+    """
     data = map_file(opened.source)
     with located(opened.name):
-        document, lines = _ms(data) if opened.kind is Kind.MS else _om(data)
+        document, lines = _ms(data) if opened.kind is Kind.MS else _om(data, soc)
     if as_json:
         import orjson
 
@@ -27,10 +30,10 @@ def inspect(opened: Model, as_json: bool) -> None:
         click.echo(line)
 
 
-def _om(data: memoryview) -> tuple[dict[str, Any], Iterable[str]]:
+def _om(data: memoryview, soc: str | None) -> tuple[dict[str, Any], Iterable[str]]:
     from emu.graph.readers import om_describe
 
-    document = om_describe.document(data)
+    document = om_describe.document(data, soc)
     return document, om_describe.lines(document)
 
 

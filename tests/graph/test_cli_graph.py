@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from emu.cli.main import _run
-from tests.conftest import SHARED, needs_shared
+from tests.conftest import DATA, SHARED, needs_shared
 from tests.graph import nets
 from tests.graph.om_cases import CASES, VALID, compare
 
@@ -257,3 +257,14 @@ def test_results_do_not_depend_on_the_number_of_cores(tmp_path: Path):
         (array,) = kept.iterdir()
         found.append(array.read_bytes())
     assert found[0] == found[1]
+
+
+def test_chip_is_for_om_files(emu, tmp_path: Path):
+    case = VALID[0]
+    found = emu("inspect", case.path, "--soc", "Ascend910B2", "--json")
+    assert (found.code, found.document["soc"], found.document["accepts_soc"]) == (0, "Ascend910B2", None)
+    assert "accepts_soc" not in emu("inspect", case.path, "--json").document
+    other = next((DATA / "hef").glob("*.hef"))
+    found = emu("inspect", other, "--soc", "Ascend910B2")
+    assert found.code == 2
+    assert "--soc" in found.err

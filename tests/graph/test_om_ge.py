@@ -332,6 +332,25 @@ def test_inspect_tells_chip_and_gears(kind: str):
     assert {"soc_version Ascend910B", "dynamic gears: [1, 224], [4, 224]"} <= set(om_describe.lines(report))
 
 
+@pytest.mark.parametrize(
+    ("stated", "soc", "accepted", "word"),
+    [
+        ("Ascend910B", "Ascend910B", True, "yes"),
+        ("Ascend910B", "Ascend910B2", False, "no (EE1001"),
+        (None, "Ascend310P3", None, "not told"),
+    ],
+)
+def test_inspect_compares_the_chip(stated: str | None, soc: str, accepted: bool | None, word: str):
+    model = Model()
+    model.data((1, 4))
+    if stated is not None:
+        set_attr(model.message.attr["soc_version"], stated)
+    model.graph.op.add(name="out", type="NetOutput").input.append("x:0")
+    report = om_describe.document(write_om(model.message), soc)
+    assert report["accepts_soc"] is accepted
+    assert any(line.startswith(f"accepted by {soc}: {word}") for line in om_describe.lines(report))
+
+
 def test_inspect_tells_that_chip_and_gears_are_not_stated():
     model = Model()
     model.data((1, 4))

@@ -27,6 +27,12 @@ from emu.schemas import ge_ir_pb2, om_pb2, om_task_pb2
 TEXT_LIMIT = 200
 """Characters of a string attribute that are shown; more is told by its length."""
 
+ACCEPTED = {
+    True: "yes",
+    False: "no (EE1001: the runtime asks for the very name, so the model must be converted again with --soc_version)",
+    None: "not told by the file",
+}
+
 # rtModelTaskType of the runtime (om-format.md 5)
 TASK_TYPES = {
     0: "kernel",
@@ -46,9 +52,10 @@ TASK_TYPES = {
 }
 
 
-def document(data: bytes | memoryview) -> dict[str, Any]:
+def document(data: bytes | memoryview, soc: str | None = None) -> dict[str, Any]:
     """Header, partitions, the whole ModelDef, constants, launched tasks, and why ops or the graph are refused.
 
+    With `soc`, an Ascend chip, `accepts_soc` is whether the model was compiled for it, None if the file does not say.
     Raises GraphError only for a container or a MODEL_DEF that cannot be read at all.
     """
     found = container.read_container(data)
@@ -58,6 +65,7 @@ def document(data: bytes | memoryview) -> dict[str, Any]:
     message: Message = om_domi.parse(model) if kind == "domi" else om_ge.parse(model)
     graph, refusals = _graph(data)
     header = {name: _plain(getattr(found.header, name)) for name in found.header.__slots__}
+    made_for = _soc_version(message)
     return {
         "format": "om",
         "kind": kind,
@@ -68,7 +76,8 @@ def document(data: bytes | memoryview) -> dict[str, Any]:
             for each in found.partitions
         ],
         "ModelDef": message_document(message, _names(message)),
-        "soc_version": _soc_version(message),
+        "soc_version": made_for,
+        **({} if soc is None else {"soc": soc, "accepts_soc": None if made_for is None else made_for == soc}),
         "gears": _gears(message),
         "constants": [] if graph is None else _constants(graph),
         "tasks": _tasks(found),
@@ -267,8 +276,8 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     version = f"0x{header['version']:08X}"
     yield f"OM container version {version}, {report['table_bits']}-bit table, model kind {report['kind']}"
     for key, value in header.items():
-        if key != "version" and value not in ("", 0) and not (isinstance(value, str) and not value.strip("0")):
-            yield f"  {key} {value}"
+        if key != "version":
+            yield f"  {key} {value if value == 0 or str(value).strip('0') else 'zero'}"
     for each in report["partitions"]:
         yield f"partition {each['name']} (type {each['type']}): offset {each['offset']}, {each['size']} bytes"
     yield f"model {model.get('name', '')!r}"
@@ -278,6 +287,8 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     for key, value in model.get("attr", {}).items():
         yield f"  attr {key} = {_short(value)}"
     yield f"soc_version {report['soc_version'] or 'not stated'}"
+    if "soc" in report:
+        yield f"accepted by {report['soc']}: {ACCEPTED[report['accepts_soc']]}"
     yield f"dynamic gears: {', '.join(map(str, report['gears'])) or 'none'}"
     for graph in model.get("graph", [model]):
         yield from _graph_lines(graph)
