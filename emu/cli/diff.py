@@ -16,6 +16,7 @@ from emu.hw.capture import load_capture
 from emu.recognise import foreign_name, read_head, recognise
 from emu.trace import diff
 from emu.trace.lists import ActionLists
+from emu.trace.matching import Source
 from emu.trace.reader import TraceReader, is_trace
 
 DIFFERENT = 6
@@ -71,7 +72,7 @@ def command(
     return 0 if result.equal else DIFFERENT
 
 
-def _source(argument: str, common: HefOptions) -> diff.Source:
+def _source(argument: str, common: HefOptions) -> Source:
     """What an argument is, by its content."""
     path = Path(argument)
     head = read_head(path)
