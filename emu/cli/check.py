@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,8 +75,9 @@ def _check_models(
             found.append(one)
             advance(1)
             if not as_json:
-                for line in _lines(one):
-                    click.echo(line)
+                click.echo(_line(one))
+                for warning in one.warnings:
+                    click.echo(f"emu: warning: {one.path}: {warning}", err=True)
     codes = {one.exit_code for one in found}
     code = 3 if 3 in codes else max(codes)
     if target is not None:
@@ -97,17 +97,14 @@ def _check_models(
     return code
 
 
-def _lines(one: Verdict) -> Iterator[str]:
-    """The line of a model, and one more a warning."""
+def _line(one: Verdict) -> str:
+    """The line of a model."""
     if one.error is None:
         where = one.where()
-        yield f"ok      {shown(one.path)}: {one.summary}" + (f"; {where}" if where else "")
-    else:
-        word = "REFUSED" if one.exit_code == 4 else "BROKEN "
-        about = f"{one.summary}; " if one.summary else ""
-        yield f"{word} {shown(one.path)}: {about}{' '.join(one.error.line().split())}"
-    for warning in one.warnings:
-        yield f"        warning: {warning}"
+        return f"ok      {one.path}: {one.summary}" + (f"; {where}" if where else "")
+    word = "REFUSED" if one.exit_code == 4 else "BROKEN "
+    about = f"{one.summary}; " if one.summary else ""
+    return f"{word} {one.path}: {about}{' '.join(one.error.line().split())}"
 
 
 def _check_traces(traces: tuple[str, ...], as_json: bool) -> int:
