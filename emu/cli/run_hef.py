@@ -167,7 +167,11 @@ def _execute(
         request.tracer_for = _tracer(program, profile, request, options, name, files)
         started = time.perf_counter()
         result = run_program(program, profile, request)
-        return Outcome(name, program, request, result, time.perf_counter() - started)
+        outcome = Outcome(name, program, request, result, time.perf_counter() - started)
+    faults = result.device.faults if result.device is not None else None
+    for fault in faults.idle() if faults is not None else ():
+        sys.stderr.write(f"emu: warning: --inject {fault} never struck\n")
+    return outcome
 
 
 def _tracer(

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from emu.errors import UsageError
+from emu.hw.status import FirmwareStopError
 from emu.trace.events import Event, Kind
 
 if TYPE_CHECKING:
@@ -35,17 +36,20 @@ _SPEC = re.compile(
 _NEEDS_TARGET = frozenset(KINDS) - {"reset"}
 _NEEDS_VALUE = frozenset({"delay-interrupt", "flip-ccw", "slow-channel"})
 _NEEDS_PLACE = frozenset({"reset"})
+_INTERRUPTS = frozenset({"drop-interrupt", "delay-interrupt"})
+_WAIT_FOR_THEIR_MOMENT = _INTERRUPTS | {"flip-ccw"}
 
 
 @dataclass(slots=True)
 class Fault:
-    """One fault; `place` None: it holds from the start."""
+    """One fault; `place` None: it holds from the start. `armed`: its place was reached, `struck`: it had its effect."""
 
     kind: str
     target: int = -1
     frame: int = 0
     value: float = 0.0
     place: tuple[str, int] | None = None
+    armed: bool = False
     struck: bool = False
 
     @classmethod
@@ -78,9 +82,10 @@ class Fault:
 
     def __str__(self) -> str:
         place = f"@{self.place[0]}:{self.place[1]}" if self.place else ""
-        value = f"={self.value:g}" if self.value else ""
+        value = f"={self.value:.15g}" if self.value else ""
         target = f":{self.target}" if self.target >= 0 else ""
-        return f"{self.kind}{target}{value}{place}"
+        frame = f"#{self.frame}" if self.kind in _INTERRUPTS else ""
+        return f"{self.kind}{target}{frame}{value}{place}"
 
 
 @dataclass(slots=True)
@@ -90,20 +95,30 @@ class Faults:
     faults: Sequence[Fault]
     delivered: dict[int, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # each run has its own: they remember that they struck
+        self.faults = [replace(fault, armed=False, struck=False) for fault in self.faults]
+
     def start(self, device: Device) -> None:
-        """Faults without a place strike before anything runs."""
+        """Faults without a place strike before anything runs; UsageError for a channel that there is none of."""
         for fault in self.faults:
+            if fault.kind in _NEEDS_TARGET - {"flip-ccw"}:
+                try:
+                    device.vdma.channel(fault.target)
+                except FirmwareStopError as error:
+                    raise UsageError(f"--inject {fault}: {error.message}") from None
             if fault.place is None:
                 self._strike(device, fault)
 
     def before(self, device: Device, context: Context, step: Step) -> None:
         """An action is about to run."""
         for fault in self.faults:
-            if not fault.struck and fault.place == (context.name, step.number):
+            if not fault.armed and fault.place == (context.name, step.number):
                 self._strike(device, fault)
 
     def _strike(self, device: Device, fault: Fault) -> None:
-        if fault.kind in ("drop-interrupt", "delay-interrupt", "flip-ccw"):
+        fault.armed = True
+        if fault.kind in _WAIT_FOR_THEIR_MOMENT:
             return  # asked for where it matters
         fault.struck = True
         self._tell(device, fault)
@@ -123,7 +138,7 @@ class Faults:
         number = self.delivered.get(packed, 0)
         self.delivered[packed] = number + 1
         for fault in self.faults:
-            if fault.struck or fault.target != packed or fault.frame != number:
+            if fault.struck or not fault.armed or fault.target != packed or fault.frame != number:
                 continue
             if fault.kind == "drop-interrupt":
                 fault.struck = True
@@ -139,7 +154,7 @@ class Faults:
     def corrupt(self, device: Device, stream: int, source: ConfigSource, data: bytes) -> bytes:
         """Bytes that a config stream fetches."""
         for fault in self.faults:
-            if fault.kind == "flip-ccw" and fault.target == stream and not fault.struck:
+            if fault.kind == "flip-ccw" and fault.target == stream and fault.armed and not fault.struck:
                 fault.struck = True
                 self._tell(device, fault)
                 at, bit = divmod(int(fault.value), 8)
@@ -150,6 +165,10 @@ class Faults:
     def _tell(self, device: Device, fault: Fault) -> None:
         if device.tracer is not None:
             device.tracer.emit(Event(device.clock.time, Kind.FAULT, unit=str(fault), cause=KINDS[fault.kind]))
+
+    def idle(self) -> list[str]:
+        """The faults that had no effect: their place, frame or fetch never came."""
+        return [str(fault) for fault in self.faults if not fault.struck]
 
     def describe(self) -> list[str]:
         """The faults that struck, for a stall's report."""

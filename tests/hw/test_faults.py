@@ -24,7 +24,7 @@ def _run(*specs: str, make=single, frames: int = 3, **settings):
 def test_a_dropped_output_interrupt_is_a_stall_that_names_the_fault() -> None:
     with pytest.raises(StalledError) as caught:
         _run(f"drop-interrupt:{OUT}#1")
-    assert f"injected: drop-interrupt:{OUT}" in caught.value.stall.chain
+    assert f"injected: drop-interrupt:{OUT}#1" in caught.value.stall.chain
     assert any("2 of 3 frames" in line for line in caught.value.stall.chain)
 
 
@@ -96,6 +96,37 @@ def test_every_fault_anywhere_ends_in_a_result_or_an_error_of_the_firmware(kind:
                     else:
                         outputs = [s for s in result.groups[0].streams if s.direction is Direction.D2H]
                         assert [stream.frames for stream in outputs] == [3]
+
+
+@pytest.mark.parametrize(
+    "kind", ["stall-channel", "slow-channel", "lose-descriptor", "drop-interrupt", "delay-interrupt"]
+)
+@pytest.mark.parametrize("target", [40, 255])
+def test_a_channel_that_there_is_none_of_is_wrong_use(kind: str, target: int) -> None:
+    with pytest.raises(UsageError, match=f"{target}"):
+        _run(f"{kind}:{target}=2")
+
+
+def test_a_fault_strikes_behind_its_place_only() -> None:
+    dropped = f"drop-interrupt:{OUT}#0@dynamic_1:0"
+    with pytest.raises(StalledError) as caught:
+        _run(dropped, make=double)
+    assert f"injected: {dropped}" in caught.value.stall.chain
+    # frame 0 of the input passes before dynamic_1 begins; the configuration is fetched before dynamic_0 does
+    for late in (
+        f"drop-interrupt:{IN}#0@dynamic_1:0",
+        f"drop-interrupt:{OUT}#0@dynamic_1:99",
+        "flip-ccw:0=64@dynamic_0:0",
+    ):
+        device = _run(late, make=double).device
+        assert device is not None and device.faults is not None
+        assert device.faults.idle() == [late]
+
+
+def test_a_request_can_be_run_again_with_its_faults() -> None:
+    fault = Fault.parse(f"delay-interrupt:{OUT}#1=500000")
+    first, second = (single().run(3, faults=(fault,)).groups[0].simulated_ns for _ in range(2))
+    assert first == second > single().run(3).groups[0].simulated_ns
 
 
 @pytest.mark.parametrize("text", ["", "explode:1", "stall-channel", "delay-interrupt:2", "reset", "stall-channel:x"])
