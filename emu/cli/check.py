@@ -77,7 +77,7 @@ def _check_models(
             if not as_json:
                 click.echo(_line(one))
                 for warning in one.warnings:
-                    click.echo(f"emu: warning: {one.path}: {warning}", err=True)
+                    click.echo(f"emu: warning: {shown(one.path)}: {warning}", err=True)
     codes = {one.exit_code for one in found}
     code = 3 if 3 in codes else max(codes)
     if target is not None:
@@ -101,10 +101,10 @@ def _line(one: Verdict) -> str:
     """The line of a model."""
     if one.error is None:
         where = one.where()
-        return f"ok      {one.path}: {one.summary}" + (f"; {where}" if where else "")
+        return f"ok      {shown(one.path)}: {one.summary}" + (f"; {where}" if where else "")
     word = "REFUSED" if one.exit_code == 4 else "BROKEN "
     about = f"{one.summary}; " if one.summary else ""
-    return f"{word} {one.path}: {about}{' '.join(one.error.line().split())}"
+    return f"{word} {shown(one.path)}: {about}{' '.join(one.error.line().split())}"
 
 
 def _check_traces(traces: tuple[str, ...], as_json: bool) -> int:
