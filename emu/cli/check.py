@@ -114,9 +114,9 @@ def _check_traces(traces: tuple[str, ...], as_json: bool) -> int:
     results = []
     for name in traces:
         reader = TraceReader(Path(name))
-        with progress(name, reader.path.stat().st_size) as advance:
+        with progress(reader.name, reader.path.stat().st_size) as advance:
             reader.advance = advance
-            results.append((name, check(reader)))
+            results.append((reader.name, check(reader)))
     if as_json:
         import orjson
 

@@ -12,6 +12,7 @@ from emu.cli.compiling import compile_model
 from emu.cli.options import DEVICES, RUNTIMES, HefOptions, Model, hef_options
 from emu.cli.progress import progress
 from emu.errors import HailoError, HailoStatus, UsageError
+from emu.files import shown
 from emu.hw.capture import load_capture
 from emu.recognise import foreign_name, read_head, recognise
 from emu.trace import diff
@@ -79,12 +80,12 @@ def _source(argument: str, common: HefOptions) -> Source:
     if is_trace(head):
         return TraceReader(path)
     if head.lstrip()[:1] == b"{":
-        return ActionLists(argument, load_capture(path).program)
+        return ActionLists(shown(argument), load_capture(path).program)
     if foreign_name(head) is not None and head[:4] != b"\x01HEF":
         raise HailoError(
             HailoStatus.HAILO_INVALID_ARGUMENT,
-            f"{path} is neither a trace, a HEF nor a capture but {foreign_name(head)}",
-            file=argument,
+            f"{shown(path)} is neither a trace, a HEF nor a capture but {foreign_name(head)}",
+            file=shown(argument),
         )
-    _, program = compile_model(Model(argument, recognise(head), path), common)
-    return ActionLists(argument, program, with_config=True)
+    _, program = compile_model(Model(shown(argument), recognise(head), path), common)
+    return ActionLists(shown(argument), program, with_config=True)

@@ -15,6 +15,7 @@ import click
 from emu.cli.options import HefOptions, open_model
 from emu.cli.run import RunOptions
 from emu.errors import EmuError, HailoError, HailoStatus, UsageError
+from emu.files import shown
 from emu.sequencer.control import Opcode, decode_request
 from emu.trace.record import DivergedError, Recording, Replay
 
@@ -25,12 +26,16 @@ _KEPT = ("actions", "compute_time", "schedule", "inject", "inputs", "input", "de
 
 def settings(options: RunOptions, error: EmuError | None) -> dict[str, Any]:
     """What `emu replay` needs of a run: its files with their hashes, its options, how it ended."""
-    names = [options.actions] if options.actions is not None else [model.name for model in options.models]
-    if "-" in names:
+    sources = [options.actions] if options.actions is not None else [model.source for model in options.models]
+    paths = [Path(source).resolve() for source in sources if not isinstance(source, bytes)]
+    if len(paths) < len(sources):
         raise UsageError("--record needs files: what comes from standard input cannot be read again")
+    for path in paths:
+        if shown(path) != str(path):
+            raise UsageError(f"--record keeps the names of files as text, {shown(path)} is none")
     kept = {name: getattr(options, name) for name in _KEPT}
     return {
-        "files": [{"path": str(Path(name).resolve()), "md5": _md5(Path(name))} for name in names],
+        "files": [{"path": str(path), "md5": _md5(path)} for path in paths],
         "options": {**kept, "common": asdict(options.common)},
         "status": "OK" if error is None else error.line(),
     }

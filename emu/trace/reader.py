@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from emu.errors import HailoError, HailoStatus
-from emu.files import open_regular
+from emu.files import open_regular, shown
 from emu.recognise import foreign_name
 from emu.sequencer.actions import RUNTIMES
 from emu.trace.events import END, SCHEMA, SCHEMA_VERSION, Header, Kind
@@ -47,7 +47,7 @@ class TraceReader:
 
     @property
     def name(self) -> str:
-        return str(self.path)
+        return shown(self.path)
 
     @property
     def runtime(self) -> str:
@@ -98,8 +98,8 @@ class TraceReader:
             what = foreign_name(head + rest) or "something else"
             raise HailoError(
                 HailoStatus.HAILO_INVALID_ARGUMENT,
-                f"{self.path} is no emu trace but {what} (traces are written by --trace=FILE, format jsonl)",
-                file=str(self.path),
+                f"{self.name} is no emu trace but {what} (traces are written by --trace=FILE, format jsonl)",
+                file=self.name,
             )
         try:
             values = orjson.loads(head)
@@ -117,7 +117,7 @@ class TraceReader:
         return header
 
     def _error(self, what: str, number: int) -> HailoError:
-        return HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, what, file=str(self.path), line=number)
+        return HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, what, file=self.name, line=number)
 
 
 _HEADER_TYPES: dict[str, Any] = {

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from emu.errors import HailoError, HailoStatus, UsageError
-from emu.files import open_regular, read_document
+from emu.files import open_regular, read_document, shown
 
 SCHEMA, SCHEMA_VERSION = "emu-record", 1
 _MANIFEST, _RECORDS = "manifest.json", "record.jsonl"
@@ -30,7 +30,7 @@ class RecordWriter:
 
     def __init__(self, folder: Path) -> None:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UsageError(f"{folder} is not empty: a recording never overwrites anything", file=str(folder))
+            raise UsageError(f"{shown(folder)} is not empty: a recording never overwrites anything", file=shown(folder))
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._stream: BinaryIO = (folder / _RECORDS).open("wb")
@@ -77,16 +77,16 @@ class Recording:
         try:
             manifest = orjson.loads(read_document(path))
         except HailoError:
-            raise _error(f"{folder} holds no finished recording: there is no {_MANIFEST}", path) from None
+            raise _error(f"{shown(folder)} holds no finished recording: there is no {_MANIFEST}", path) from None
         except orjson.JSONDecodeError:
-            raise _error(f"{path} is damaged", path) from None
+            raise _error(f"{shown(path)} is damaged", path) from None
         if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
-            raise _error(f"{path} is of something else than an emu recording", path)
+            raise _error(f"{shown(path)} is of something else than an emu recording", path)
         if manifest.get("version") != SCHEMA_VERSION:
             raise _error(f"recording version {manifest.get('version')}, this emu replays {SCHEMA_VERSION}", path)
         run, counts = manifest.get("run"), manifest.get("counts")
         if not isinstance(run, dict) or not isinstance(counts, dict):
-            raise _error(f"{path} does not say what ran", path)
+            raise _error(f"{shown(path)} does not say what ran", path)
         return cls(folder, run, counts)
 
     def records(self) -> Iterator[Record]:
@@ -166,4 +166,4 @@ class Replay:
 
 
 def _error(message: str, path: Path, **where: Any) -> HailoError:
-    return HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, message, file=str(path), **where)
+    return HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, message, file=shown(path), **where)

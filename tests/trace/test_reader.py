@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import orjson
@@ -165,3 +166,21 @@ def test_any_damage_is_one_line(
     for command in (("check", "--trace", path), ("diff", two_context, path), ("diff", path, two_context)):
         assert cli(*command) in (0, 2, 3, 6)
         assert cli.err.count("\n") <= 1
+
+
+def test_names_that_are_no_text(cli: Cli, tmp_path: Path, two_context: Path) -> None:
+    trace, model = (tmp_path / os.fsdecode(b"\xff" + name) for name in (b"x.trace", b"x.hef"))
+    try:
+        trace.write_bytes(two_context.read_bytes())
+    except OSError:
+        pytest.skip("the file system takes only text as names")
+    model.write_bytes(TWO_CONTEXT.read_bytes())
+    for options in ((), ("--json",)):
+        assert cli("diff", trace, two_context, *options) == 0
+        assert cli("diff", model, TWO_CONTEXT, *options) == 0
+        assert cli("check", "--trace", trace, *options) == 0
+        assert cli("check", model, *options) == 0
+        assert cli("diff", trace, model, *options) == 2
+    assert cli("run", model, f"--trace={tmp_path / 'y'}", "--trace-format", "fw-actions") == 0
+    assert cli("run", model, "--record", tmp_path / "r") == 2
+    assert not (tmp_path / "r").exists()
