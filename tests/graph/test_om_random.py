@@ -3,6 +3,7 @@ back, against plain loops in float64 (CONVENTIONS OM-O, OM-L, OM-Q)."""
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, field
 
@@ -289,9 +290,14 @@ class Case:
         assert (error <= steps * np.spacing(np.abs(want)).astype(np.float64) + slack).all()
 
 
+@functools.cache
+def case_of(seed: int) -> Case:
+    return Case(seed)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_convolution(seed: int):
-    case = Case(seed)
+    case = case_of(seed)
     data = write_om(case.model, bytes(case.constants.data))
     for reference in (False, True):
         case.check(run(om.read(data), {"data": case.laid_out(case.x)}, reference=reference)["c:0"])
@@ -299,13 +305,13 @@ def test_convolution(seed: int):
 
 @pytest.mark.parametrize("seed", SEEDS[::4])
 def test_convolution_written_again_as_graph_kind(seed: int):
-    case = Case(seed)
+    case = case_of(seed)
     data = rewrite(case.model, memoryview(bytes(case.constants.data)))
     case.check(run(om.read(data), {"data": case.laid_out(case.x)})["c:0"])
 
 
 def test_every_choice_is_drawn():
-    cases = [Case(seed) for seed in SEEDS]
+    cases = [case_of(seed) for seed in SEEDS]
     assert {(case.mode, case.algorithm is None, case.layout, case.physical) for case in cases} >= {
         (mode, real, layout, physical)
         for mode in range(4)
