@@ -124,6 +124,7 @@ class Firmware:
         self.note = ""
         self.note_bytes = 0
         self._switch_to: int | None = None
+        self._counted_from = 0  # batch_index at the ENABLE that gave batch_count
         self._generation = 0
         self._costs = {kind: round(self.profile.action_cost(kind.name)) for kind in ActionType}
 
@@ -134,7 +135,7 @@ class Firmware:
         batch = dynamic_batch or application.header.batch_size
         self.now = max(self.now, self.clock.time)
         if self.state is State.RUNNING and self.application is application:
-            self.batch_count = batch_count
+            self.batch_count, self._counted_from = batch_count, self.batch_index
             if batch != self.batch:
                 self._switch_to = batch
                 self.device.core.changed.notify()
@@ -143,7 +144,7 @@ class Firmware:
             self.reset()
         self.application, self.batch, self.batch_count = application, batch, batch_count
         self.state, self.error = State.ACTIVATING, None
-        self.batch_index = self.frames_done = 0
+        self.batch_index = self.frames_done = self._counted_from = 0
         self._switch_to = None
         self._generation += 1
         self.clock.process(self._run(application, self._generation))
@@ -202,7 +203,7 @@ class Firmware:
                 yield from self._dynamic(application, context, generation)
             self.frames_done += self.batch
             self.batch_index += 1
-            if self.batch_count and self.batch_index >= self.batch_count:
+            if self.batch_count and self.batch_index - self._counted_from >= self.batch_count:
                 self.state = State.STOPPED
                 return
             first = 0

@@ -118,6 +118,23 @@ def test_batch_count_ends_the_application() -> None:
     assert host.done
 
 
+def test_batch_count_counts_from_the_enable_that_gave_it() -> None:
+    session = double(batch=4).session(frames=20)
+    device, host = session.device, session._host(session.program.network_groups[0], 20, 4, 0)
+    device.attach_host(host)
+    device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0))
+    host.queue_outputs()
+    host.set_goal(8)
+    host.feed()
+    device.run_until(lambda: device.firmware.resting and host.done)
+    device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0, 2, 3))
+    host.set_goal(20)
+    host.feed()
+    device.run_until(lambda: False)
+    assert device.firmware.state is State.STOPPED
+    assert [state.done for state in host.outputs.values()] == [8 + 3 * 2]
+
+
 def test_switching_between_applications_and_what_it_costs() -> None:
     program = combine([single().program(), double().program()])
     recorder = Recorder()
