@@ -23,6 +23,7 @@ RUNTIMES = ("4.23", "5.2")
 MAX_BATCH_SIZE = 63  # HAILO_MAX_BATCH_SIZE, vdma.md 3.1
 MAX_FRAMES = (1 << 63) - 1  # a frame number is eight bytes of what synthetic data are derived from
 V3_VERSION = bytes((0, 0, 0, 3))  # behind the magic (hef-container.md 1.1)
+_MOST_DIGITS = 20  # of a number worth converting: int() refuses thousands of them with an error of its own
 _LINK = re.compile(r"integrated|gen[1-5]x(1|2|4|8|16)")
 
 
@@ -84,13 +85,12 @@ def _pairs(what: str, values: tuple[str, ...]) -> dict[str, str]:
 
 
 def _batch(text: str | int, what: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise UsageError(f"{what} takes a number, not {text!r}") from None
-    if not 1 <= number <= MAX_BATCH_SIZE:
-        raise UsageError(f"{what}: {number} is out of range (1 to {MAX_BATCH_SIZE})")
-    return number
+    plain = str(text).strip()
+    if not re.fullmatch(r"-?[0-9]+", plain):  # int() takes underscores, signs and the digits of every script too
+        raise UsageError(f"{what} takes a number, not {text!r}")
+    if len(plain) > _MOST_DIGITS or not 1 <= int(plain) <= MAX_BATCH_SIZE:
+        raise UsageError(f"{what}: {plain[: _MOST_DIGITS + 1]} is out of range (1 to {MAX_BATCH_SIZE})")
+    return int(plain)
 
 
 def parse_batches(text: str) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal
 
+from emu.errors import UsageError
 from emu.hw.profiles import Profile
 from emu.sequencer.actions import Action, ActionType, Located, Repeated
 from emu.sequencer.program import ContextProgram, ContextType, Direction, NetworkGroupProgram, Program
@@ -112,10 +113,12 @@ def network_compute(
     """Compute figures of a network group from its metadata: `bottleneck_fps`, `latency`, `computational_ops`.
 
     The metadata hold at `assumed_clock_hz` and are scaled to the clock of the profile. `compute_time_ns`
-    (`--compute-time`) overrides them with a measured time
-    from the last input byte to the outputs. Without any figure the core counts as infinitely fast; `source` says so.
+    (`--compute-time`) overrides them with a measured time from the last input byte to the outputs; UsageError where
+    that is out of range. Without any figure the core counts as infinitely fast; `source` says so.
     """
     if compute_time_ns is not None:
+        if not 0 <= compute_time_ns <= _MAX_LATENCY_S * NS:
+            raise UsageError(f"--compute-time {compute_time_ns:g} ns is out of range (0 to {_MAX_LATENCY_S * NS:g})")
         return Compute(compute_time_ns, 0.0, compute_time_ns, "given with --compute-time")
     scale = assumed_clock_hz / profile.nn_hz
     if _MIN_FPS <= bottleneck_fps <= _MAX_FPS:
@@ -141,7 +144,7 @@ def group_timing(group: NetworkGroupProgram, runtime: str, profile: Profile, com
     parts = [size / whole if whole else 1 / len(sizes) for size in sizes]
     host_ns = _host_ns(group, profile)
     flows = tuple(
-        _flow(
+        flow_of(
             profile,
             compute.share(part),
             _traffic(group, context.index, listed),
@@ -279,7 +282,8 @@ def _traffic(group: NetworkGroupProgram, context: int, actions: Sequence[Action]
     return Traffic(size[Direction.H2D], size[Direction.D2H])
 
 
-def _flow(profile: Profile, compute: Compute, traffic: Traffic, host_ns: float) -> Flow:
+def flow_of(profile: Profile, compute: Compute, traffic: Traffic, host_ns: float) -> Flow:
+    """The flow of frames through a context that moves `traffic`; `host_ns`: what the host needs for each frame."""
     rate = _rate(profile)
     h2d, d2h = traffic.h2d_bytes / rate * NS, traffic.d2h_bytes / rate * NS
     on_link = profile.link.bytes_per_second < profile.dma_bytes_per_second
@@ -292,5 +296,7 @@ def _flow(profile: Profile, compute: Compute, traffic: Traffic, host_ns: float) 
     # the first of equals wins, so that an unlimited context counts as compute bound
     interval, bound_by = max(bounds, key=lambda bound: bound[0])
     input_ns = profile.link.transfer_ns + max(h2d, compute.intake_ns)
-    latency = input_ns + compute.after_ns + profile.link.transfer_ns
+    # outputs leave while the core works on the frame; a DMA that is slower than all of that makes the frame wait
+    late_ns = max(0.0, d2h - max(h2d, compute.intake_ns, compute.after_ns))
+    latency = input_ns + compute.after_ns + late_ns + profile.link.transfer_ns
     return Flow(input_ns, latency, interval, bound_by, compute, traffic)
