@@ -44,13 +44,14 @@ class Image:
     `usage` belongs to the memory that loads the image.
     """
 
-    __slots__ = ("_block_hashes", "_digest", "_pieces", "_view", "_word_hashes", "register_writes", "rows", "size",
-                 "usage")  # fmt: skip
+    __slots__ = ("_block_hashes", "_bounds", "_digest", "_pieces", "_view", "_word_hashes", "register_writes", "rows",
+                 "size", "usage")  # fmt: skip
 
     def __init__(self, rows: Sequence[Row], view: memoryview) -> None:
         self.rows = rows
         self._view = view
         self._pieces: Pieces | None = None
+        self._bounds: tuple[int, int] | None = None if rows else (0, 0)
         self.size = sum([row[1] for row in rows])
         self.register_writes = sum([row[4] >> 2 for row in rows])
         self.usage: list[tuple[int, int, int]] | None = None
@@ -65,6 +66,19 @@ class Image:
 
     def word_at(self, address: int) -> int | None:
         """What a register holds once all is written; None where nothing is."""
+        end = address + 4
+        if self._bounds is None:
+            self._bounds = (min([row[2] for row in self.rows]), max([row[2] + row[4] for row in self.rows]))
+        if not self._bounds[0] < end <= self._bounds[1] + 3:
+            return None
+        for _, _, base, start, size, _ in reversed(self.rows):
+            if base < end and address < base + size:
+                if base <= address and end <= base + size:
+                    start += address - base
+                    return int.from_bytes(self._view[start : start + 4], "little")
+                break  # the word is of several writes
+        else:
+            return None
         if self._pieces is None:
             self._pieces = Pieces()
             for base, data in self.writes():

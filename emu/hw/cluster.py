@@ -86,7 +86,7 @@ class Clusters:
         require(
             cluster in self.enabled,
             S.CONTEXT_SWITCH_STATUS_INVALID_CLUSTER_INDEX,
-            f"cluster {cluster} is not one of {sorted(self.enabled)} of this device",
+            lambda: f"cluster {cluster} is not one of {sorted(self.enabled)} of this device",
         )
 
     def sequencer(self, cluster: int) -> Sequencer:

@@ -125,7 +125,7 @@ class ConfigManager:
         require(
             stream not in self.channels,
             S.CONTEXT_SWITCH_STATUS_INVALID_CONFIG_STREAM_INDEX,
-            f"config stream {stream} is already active",
+            lambda: f"config stream {stream} is already active",
         )
         self.channels[stream] = channel
 
@@ -134,8 +134,10 @@ class ConfigManager:
         require(
             channel.fetched + count <= channel.programmed_descriptors,
             S.CONTEXT_SWITCH_STATUS_REQUESTED_DESCRIPTORS_EXCEEDED_MAX_ALLOWED,
-            f"{count} descriptors asked for, {channel.programmed_descriptors - channel.fetched} of "
-            f"{channel.programmed_descriptors} left on config channel {channel.channel}",
+            lambda: (
+                f"{count} descriptors asked for, {channel.programmed_descriptors - channel.fetched} of "
+                f"{channel.programmed_descriptors} left on config channel {channel.channel}"
+            ),
         )
         run = self.cache.descriptors(channel.config_stream_index, channel.source, channel.fetched, count)
         channel.fetched += count
@@ -172,22 +174,24 @@ class ConfigManager:
             require(
                 channel.fetched == channel.programmed_descriptors,
                 S.CONTEXT_SWITCH_STATUS_MISMATCH_BETWEEN_EXPECTED_DESCRIPTOR_COUNT_AND_ACTUAL_REQUESTS,
-                f"config channel {channel.channel}: {channel.fetched} of {channel.programmed_descriptors} "
-                "descriptors were fetched",
+                lambda: (
+                    f"config channel {channel.channel}: {channel.fetched} of {channel.programmed_descriptors} "
+                    "descriptors were fetched"
+                ),
             )
             return
         outstanding = self.outstanding_bursts(channel)
         require(
             outstanding == 0,
             S.CSM_CONFIG_MANAGER_STATUS_CSM_BURST_COUNTER_NOT_ZERO,
-            f"config stream {channel.config_stream_index}: {outstanding} bursts outstanding",
+            lambda: f"config stream {channel.config_stream_index}: {outstanding} bursts outstanding",
         )
         run = self.cache.whole(channel.config_stream_index, channel.source)
         left = channel.expected_bursts - channel.fetched if run.opaque else run.count - channel.next_record
         require(
             left == 0,
             S.CSM_CONFIG_MANAGER_STATUS_CSM_FIFO_NOT_EMPTY,
-            f"config stream {channel.config_stream_index}: {left} prefetched records were never executed",
+            lambda: f"config stream {channel.config_stream_index}: {left} prefetched records were never executed",
         )
 
     def busy_until(self) -> int:

@@ -166,7 +166,9 @@ class AddressSpace:
 
     def masked_write(self, address: int, value: int, mask: int) -> int:
         """reg = (reg & ~mask) | (value & mask); returns what the register then holds."""
-        written = (self.peek(address) or 0) & ~mask & 0xFFFFFFFF | value & mask
+        written = value & mask
+        if mask & 0xFFFFFFFF != 0xFFFFFFFF:
+            written |= (self.peek(address) or 0) & ~mask & 0xFFFFFFFF
         self.write_word(address, written)
         return written
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 
 from emu.errors import FirmwareError
@@ -152,10 +153,10 @@ class FirmwareStopError(Exception):
         self.message = message
 
 
-def require(condition: bool, status: FirmwareStatus, message: str) -> None:
-    """Raise `status` unless `condition` holds."""
+def require(condition: bool, status: FirmwareStatus, message: str | Callable[[], str]) -> None:
+    """Raise `status` unless `condition` holds; a message that costs something to make is given as a function."""
     if not condition:
-        raise FirmwareStopError(status, message)
+        raise FirmwareStopError(status, message if isinstance(message, str) else message())
 
 
 def firmware_error(status: int, message: str, **where: object) -> FirmwareError:

@@ -36,12 +36,12 @@ class BurstCreditsTask:
         require(
             not self.running,
             S.BURST_CREDITS_TASK_STATUS_ADD_ACTION_WHILE_NOT_IDLE,
-            f"stream {job.stream} added while the burst-credits task runs",
+            lambda: f"stream {job.stream} added while the burst-credits task runs",
         )
         require(
             len(self.jobs) < MAX_BURST_ACTIONS,
             S.BURST_CREDITS_TASK_STATUS_TOO_MANY_ACTIONS,
-            f"more than {MAX_BURST_ACTIONS} inputs",
+            lambda: f"more than {MAX_BURST_ACTIONS} inputs",
         )
         self.jobs[job.channel] = job
 
@@ -94,12 +94,12 @@ class DdrBufferingTask:
         require(
             not self.running,
             S.DDR_BUFFER_STATUS_ADD_PAIR_WHILE_NOT_IDLE,
-            f"DDR pair {pair.d2h} -> {pair.h2d} added while the task runs",
+            lambda: f"DDR pair {pair.d2h} -> {pair.h2d} added while the task runs",
         )
         require(
             pair.descriptors_per_frame * batch <= MAX_DESCRIPTORS_PER_BATCH,
             S.DDR_BUFFER_STATUS_OVERFLOW_IN_DESCRIPTORS_PER_BATCH,
-            f"{pair.descriptors_per_frame} descriptors a frame x batch {batch} exceed 32 bits",
+            lambda: f"{pair.descriptors_per_frame} descriptors a frame x batch {batch} exceed 32 bits",
         )
         self.pairs[pair.d2h] = pair
 

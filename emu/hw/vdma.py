@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from typing import NamedTuple
 
 from emu.hw.hostmem import HostBuffer, HostMemory
 from emu.hw.profiles import Profile
@@ -38,8 +39,7 @@ class EdgeKind(Enum):
     CACHE = "cache"
 
 
-@dataclass(frozen=True, slots=True)
-class HostBufferInfo:
+class HostBufferInfo(NamedTuple):
     """host_buffer_info (firmware-actions.md 1.1)."""
 
     buffer_type: int
@@ -114,8 +114,7 @@ class Channel:
         return f"num_available {self.num_available}, num_processed {self.num_processed}"
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRegisters:
+class StreamRegisters(NamedTuple):
     """stream_reg_info (firmware-actions.md 1.2): the shape of a frame on both sides of the stream."""
 
     core_bytes_per_buffer: int
@@ -188,7 +187,7 @@ class Vdma:
             require(
                 found.direction is direction,
                 S.VDMA_SERVICE_STATUS_INVALID_ENGINE_INDEX,
-                f"{found.describe()} cannot be used as {direction.name}",
+                lambda: f"{found.describe()} cannot be used as {direction.name}",
             )
         return found
 
@@ -198,12 +197,12 @@ class Vdma:
         require(
             engine < self.profile.dma_engines,
             S.VDMA_SERVICE_STATUS_INVALID_ENGINE_INDEX,
-            f"engine {engine}: this device has {self.profile.dma_engines}",
+            lambda: f"engine {engine}: this device has {self.profile.dma_engines}",
         )
         require(
             index < self.profile.channels_per_engine,
             S.VDMA_SERVICE_STATUS_INVALID_CHANNEL_INDEX,
-            f"channel {index}: an engine has {self.profile.channels_per_engine}",
+            lambda: f"channel {index}: an engine has {self.profile.channels_per_engine}",
         )
         upper = index >= self.profile.first_d2h_channel
         return Channel(packed, engine, index, Direction.D2H if upper else Direction.H2D)
@@ -213,12 +212,12 @@ class Vdma:
         require(
             info.buffer_type in (HostBufferType.EXTERNAL_DESC, HostBufferType.CCB),
             S.CONTEXT_SWITCH_STATUS_INVALID_HOST_BUFFER_TYPE,
-            f"host buffer type {info.buffer_type}",
+            lambda: f"host buffer type {info.buffer_type}",
         )
         require(
             info.desc_page_size > 0 and info.desc_page_size & (info.desc_page_size - 1) == 0,
             S.VDMA_SERVICE_STATUS_DESC_PAGE_SIZE_MUST_BE_POWER_OF_2,
-            f"descriptor page size {info.desc_page_size}",
+            lambda: f"descriptor page size {info.desc_page_size}",
         )
         continuous = info.buffer_type == HostBufferType.CCB
         if continuous:
@@ -230,31 +229,33 @@ class Vdma:
             require(
                 info.dma_address % info.desc_page_size == 0,
                 S.VDMA_SERVICE_STATUS_CCB_BASE_ADDRESS_NOT_IN_MASK,
-                f"continuous buffer at 0x{info.dma_address:X} is not aligned to its page of {info.desc_page_size}",
+                lambda: (
+                    f"continuous buffer at 0x{info.dma_address:X} is not aligned to its page of {info.desc_page_size}"
+                ),
             )
         else:
             require(
                 info.dma_address % DESCRIPTOR_BASE_ALIGNMENT == 0,
                 S.VDMA_SERVICE_STATUS_HOST_DESCRIPTOR_BASE_ADDRESS_IS_NOT_64KB_ALIGNED,
-                f"descriptor list at 0x{info.dma_address:X} is not aligned to 64 KiB",
+                lambda: f"descriptor list at 0x{info.dma_address:X} is not aligned to 64 KiB",
             )
         require(info.total_desc_count > 0, S.VDMA_SERVICE_STATUS_INVALID_CHANNEL_DEPTH, "a list of 0 descriptors")
         depth = MAX_CONTINUOUS_DEPTH if continuous else MAX_DEPTH
         require(
             info.total_desc_count <= depth,
             S.VDMA_SERVICE_STATUS_TOO_MANY_DESCRIPTORS,
-            f"a list of {info.total_desc_count} descriptors, at most {depth}",
+            lambda: f"a list of {info.total_desc_count} descriptors, at most {depth}",
         )
         if circular and not continuous:
             require(
                 info.total_desc_count & (info.total_desc_count - 1) == 0,
                 S.VDMA_SERVICE_STATUS_EXTERNAL_DESC_COUNT_MUST_BE_POWER_OF_2,
-                f"a circular list of {info.total_desc_count} descriptors",
+                lambda: f"a circular list of {info.total_desc_count} descriptors",
             )
         require(
             info.bytes_in_pattern <= info.total_desc_count * info.desc_page_size,
             S.VDMA_SERVICE_STATUS_TOO_LARGE_BYTES_IN_PATTERN,
-            f"{info.bytes_in_pattern} bytes in a list of {info.total_desc_count} x {info.desc_page_size}",
+            lambda: f"{info.bytes_in_pattern} bytes in a list of {info.total_desc_count} x {info.desc_page_size}",
         )
 
     def _over_pcie(self) -> bool:

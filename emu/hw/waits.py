@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 # the instant at which a wait is satisfied, or None while nobody knows
 Ready = Callable[[], "int | None"]
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """`ready` is asked again whenever anything changed; `what` names the wait, `chain` why it does not end.
 
     `data` waits are for frames: before one, the context lets its granted inputs flow. `woke_by` names the unit that

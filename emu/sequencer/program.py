@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 
 from emu.sequencer.actions import Located, decode
 
@@ -28,6 +29,12 @@ class Direction(IntEnum):
     D2H = 2
 
 
+@lru_cache(maxsize=16)
+def _decoded(action_list: bytes, runtime: str) -> tuple[Located, ...]:
+    # timing, estimate and schedule look at the same few lists in turn
+    return tuple(decode(action_list, runtime))
+
+
 @dataclass(frozen=True, slots=True)
 class ContextProgram:
     """One context: `index` counts dynamic contexts, 0 for the three others; `chunks` are bytes per control message."""
@@ -38,7 +45,7 @@ class ContextProgram:
     chunks: tuple[int, ...]
 
     def actions(self, runtime: str) -> list[Located]:
-        return list(decode(self.action_list, runtime))
+        return list(_decoded(self.action_list, runtime))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from emu.hw.handlers.units import check_network
@@ -14,8 +15,8 @@ from emu.sequencer.program import Direction
 if TYPE_CHECKING:
     from emu.hw.firmware import Firmware
 
-_REGISTERS = StreamRegisters.__dataclass_fields__.keys()
-_BUFFER = HostBufferInfo.__dataclass_fields__.keys()
+_registers = attrgetter(*StreamRegisters._fields)
+_buffer = attrgetter(*HostBufferInfo._fields)
 MAX_STREAM_INDEX = 63  # the largest shmifo id that a runtime names (hef-compile.md 4.5)
 
 
@@ -40,7 +41,7 @@ def _open(fw: Firmware, a: Any, direction: Direction) -> Channel:
     require(
         not channel.host_opened,
         S.VDMA_SERVICE_STATUS_CHANNEL_NOT_IDLE,
-        f"{channel.describe()} is already open",
+        lambda: f"{channel.describe()} is already open",
     )
     info = _host_buffer(a)
     vdma.check_buffer(info, circular=True)
@@ -82,7 +83,10 @@ def activate_inter_context_output(fw: Firmware, a: Any) -> None:
     require(
         needed <= edge.buffer.total_desc_count,
         S.VDMA_SERVICE_STATUS_INSUFFICIENT_DESCRIPTORS_COUNT,
-        f"{edge.describe()}: {fw.batch} frames need {needed} descriptors, the list has {edge.buffer.total_desc_count}",
+        lambda: (
+            f"{edge.describe()}: {fw.batch} frames need {needed} descriptors, "
+            f"the list has {edge.buffer.total_desc_count}"
+        ),
     )
 
 
@@ -94,7 +98,7 @@ def activate_ddr_buffer_input(fw: Firmware, a: Any) -> None:
     require(
         partner is not None and partner.kind is EdgeKind.DDR,
         S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
-        f"{edge.describe()}: its producer, channel {edge.connected_d2h}, is not an active DDR output",
+        lambda: f"{edge.describe()}: its producer, channel {edge.connected_d2h}, is not an active DDR output",
     )
 
 
@@ -121,7 +125,7 @@ def activate_cache_output(fw: Firmware, a: Any) -> None:
 def _activate(fw: Firmware, a: Any, kind: EdgeKind, direction: Direction, network: int) -> Edge:
     device = fw.device
     channel = device.vdma.channel(a.packed_vdma_channel_id, direction)
-    registers = StreamRegisters(*(getattr(a, name) for name in _REGISTERS))
+    registers = StreamRegisters(*_registers(a))
     info = _host_buffer(a)
     _check_registers(registers, kind, info)
     device.vdma.check_buffer(info, circular=kind in (EdgeKind.BOUNDARY, EdgeKind.DDR))
@@ -130,30 +134,30 @@ def _activate(fw: Firmware, a: Any, kind: EdgeKind, direction: Direction, networ
         require(
             initial_credit > 0,
             S.VDMA_SERVICE_STATUS_INVALID_INITIAL_CREDIT_SIZE,
-            f"initial credit size 0 on {channel.describe()}",
+            lambda: f"initial credit size 0 on {channel.describe()}",
         )
     require(
         a.stream_index <= MAX_STREAM_INDEX,
         S.BURST_CREDITS_TASK_STATUS_FAILED_TO_FIND_STREAM_INDEX,
-        f"stream {a.stream_index}",
+        lambda: f"stream {a.stream_index}",
     )
     key = (direction, a.stream_index)
     require(
         key not in fw.activated_streams,
         S.CONTEXT_SWITCH_STATUS_MULTIPLE_EDGE_LAYERS_FOR_SAME_STREAM,
-        f"{direction.name} stream {a.stream_index} is activated twice in one context",
+        lambda: f"{direction.name} stream {a.stream_index} is activated twice in one context",
     )
     holder = device.core.edge_of_channel(channel.packed)
     require(
         holder is None or (holder.direction, holder.stream) not in fw.activated_streams,
         S.CONTEXT_SWITCH_STATUS_MULTIPLE_STREAMS_USE_THE_SAME_CHANNEL,
-        f"{channel.describe()} already serves stream {holder.stream if holder else 0}",
+        lambda: f"{channel.describe()} already serves stream {holder.stream if holder else 0}",
     )
     present = device.core.edges.get(key)
     require(
         present is None or present.kind is EdgeKind.BOUNDARY,
         S.CONTEXT_SWITCH_STATUS_EDGE_LAYER_ALREADY_SET,
-        f"{direction.name} stream {a.stream_index} is still active from an earlier context",
+        lambda: f"{direction.name} stream {a.stream_index} is still active from an earlier context",
     )
     if holder is not None:
         device.core.edges.pop((holder.direction, holder.stream), None)
@@ -174,12 +178,14 @@ def _check_registers(registers: StreamRegisters, kind: EdgeKind, info: HostBuffe
     require(
         registers.core_bytes_per_buffer > 0 and registers.periph_bytes_per_buffer > 0,
         S.CONTEXT_SWITCH_STATUS_INVALID_BYTES_PER_BUFFER_VALUE,
-        f"{registers.core_bytes_per_buffer} core and {registers.periph_bytes_per_buffer} periph bytes a buffer",
+        lambda: f"{registers.core_bytes_per_buffer} core and {registers.periph_bytes_per_buffer} periph bytes a buffer",
     )
     require(
         registers.core_buffers_per_frame > 0 and registers.periph_buffers_per_frame > 0,
         S.CONTEXT_SWITCH_STATUS_INVALID_BUFFERS_PER_FRAME_VALUE,
-        f"{registers.core_buffers_per_frame} core and {registers.periph_buffers_per_frame} periph buffers a frame",
+        lambda: (
+            f"{registers.core_buffers_per_frame} core and {registers.periph_buffers_per_frame} periph buffers a frame"
+        ),
     )
     if kind in (EdgeKind.BOUNDARY, EdgeKind.INTER_CONTEXT):
         require(info.bytes_in_pattern > 0, S.VDMA_SERVICE_STATUS_TOO_LARGE_BYTES_IN_PATTERN, "a transfer of 0 bytes")
@@ -189,14 +195,14 @@ def _check_opened(fw: Firmware, edge: Edge) -> None:
     require(
         edge.channel.host_opened,
         S.VDMA_SERVICE_STATUS_CANNOT_FETCH_WHILE_ABORTED,
-        f"{edge.describe()}: its channel was never opened",
+        lambda: f"{edge.describe()}: its channel was never opened",
     )
     opened = fw.device.core.opened.get(edge.channel.packed)
     if edge.direction is Direction.H2D and opened is not None:
         require(
             opened.stream == edge.stream,
             S.BURST_CREDITS_TASK_STATUS_FAILED_TO_FIND_STREAM_INDEX,
-            f"{edge.describe()}: its channel was opened for stream {opened.stream}",
+            lambda: f"{edge.describe()}: its channel was opened for stream {opened.stream}",
         )
 
 
@@ -206,7 +212,7 @@ def change_vdma_to_stream_mapping(fw: Firmware, a: Any) -> None:
     require(
         channel.host_opened,
         S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
-        f"{channel.describe()} is not an open boundary channel",
+        lambda: f"{channel.describe()} is not an open boundary channel",
     )
     channel.dummy = bool(a.is_dummy_stream)
     channel.mapped_stream = None if channel.dummy else a.stream_index
@@ -237,12 +243,12 @@ def _boundary(fw: Firmware, a: Any) -> Channel:
     require(
         channel.direction is direction,
         S.CONTEXT_SWITCH_STATUS_PCIE_CHANNEL_INDEX_AND_DIRECTION_MISMATCH,
-        f"{channel.describe()} named as {direction.name}",
+        lambda: f"{channel.describe()} named as {direction.name}",
     )
     require(
         channel.host_opened,
         S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
-        f"{channel.describe()} is not open",
+        lambda: f"{channel.describe()} is not open",
     )
     if fw.tracing:
         fw.note = channel.describe()
@@ -274,7 +280,7 @@ def _check_end_of_context(fw: Firmware, a: Any) -> Edge:
     require(
         channel.direction is direction,
         S.CONTEXT_SWITCH_STATUS_PCIE_CHANNEL_INDEX_AND_DIRECTION_MISMATCH,
-        f"{channel.describe()} named as {direction.name}",
+        lambda: f"{channel.describe()} named as {direction.name}",
     )
     edge = core.edge_of_channel(channel.packed)
     if edge is None:
@@ -282,7 +288,9 @@ def _check_end_of_context(fw: Firmware, a: Any) -> Edge:
     require(
         edge.buffer.buffer_type == a.host_buffer_type,
         S.CONTEXT_SWITCH_STATUS_INVALID_HOST_BUFFER_TYPE,
-        f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {a.host_buffer_type}",
+        lambda: (
+            f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {a.host_buffer_type}"
+        ),
     )
     if fw.batch_switching:
         return edge
@@ -311,7 +319,7 @@ def _check_end_of_context(fw: Firmware, a: Any) -> Edge:
         require(
             edge.kind is EdgeKind.INTER_CONTEXT,
             S.VDMA_SERVICE_STATUS_DESCRIPTOR_COUNT_INDICATE_NOT_ALL_DATA_TRANSFERRED,
-            f"{edge.describe()} has host descriptors left",
+            lambda: f"{edge.describe()} has host descriptors left",
         )
     return edge
 
@@ -320,10 +328,10 @@ def _direction(value: int) -> Direction:
     require(
         value in (Direction.H2D, Direction.D2H),
         S.CONTEXT_SWITCH_STATUS_INVALID_EDGE_LAYER_DIRECTION,
-        f"edge layer direction {value}",
+        lambda: f"edge layer direction {value}",
     )
     return Direction(value)
 
 
 def _host_buffer(a: Any) -> HostBufferInfo:
-    return HostBufferInfo(*(getattr(a, name) for name in _BUFFER))
+    return HostBufferInfo(*_buffer(a))

@@ -23,14 +23,16 @@ def activate_cfg_channel(fw: Firmware, a: Any) -> None:
     require(
         a.config_stream_index < header.config_channels_count,
         S.CONTEXT_SWITCH_STATUS_INVALID_CONFIG_STREAM_INDEX,
-        f"config stream {a.config_stream_index}: the application has {header.config_channels_count}",
+        lambda: f"config stream {a.config_stream_index}: the application has {header.config_channels_count}",
     )
     if a.config_stream_index < len(header.config_channels):
         require(
             header.config_channels[a.config_stream_index] == a.packed_vdma_channel_id,
             S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
-            f"config stream {a.config_stream_index} belongs to channel "
-            f"{header.config_channels[a.config_stream_index]}, not {a.packed_vdma_channel_id}",
+            lambda: (
+                f"config stream {a.config_stream_index} belongs to channel "
+                f"{header.config_channels[a.config_stream_index]}, not {a.packed_vdma_channel_id}"
+            ),
         )
     fw.device.vdma.check_buffer(
         HostBufferInfo(a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern),
@@ -39,7 +41,10 @@ def activate_cfg_channel(fw: Firmware, a: Any) -> None:
     require(
         fw.profile.config_style != "bursts" or a.desc_page_size == header.csm_buffer_size,
         S.CSM_CONFIG_MANAGER_STATUS_INVALID_HOST_PAGE_SIZE,
-        f"config stream {a.config_stream_index}: pages of {a.desc_page_size}, the header says {header.csm_buffer_size}",
+        lambda: (
+            f"config stream {a.config_stream_index}: pages of {a.desc_page_size}, "
+            f"the header says {header.csm_buffer_size}"
+        ),
     )
     source = ConfigSource(a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern)
     fw.device.config.activate(

@@ -26,7 +26,7 @@ def fetch_data_from_vdma_channel(fw: Firmware, a: Any) -> None:
     require(
         channel.direction is Direction.H2D,
         S.CONTEXT_SWITCH_STATUS_ADDING_CREDITS_ONLY_FOR_H2D,
-        f"credits for {channel.describe()}",
+        lambda: f"credits for {channel.describe()}",
     )
     edge = device.core.edges.get((Direction.H2D, a.stream_index))
     if edge is None or edge.channel is not channel:
@@ -38,18 +38,20 @@ def fetch_data_from_vdma_channel(fw: Firmware, a: Any) -> None:
     require(
         a.credit_type == expected,
         S.CONTEXT_SWITCH_STATUS_INVALID_EDGE_LAYER_CREDIT_TYPE,
-        f"credit type {a.credit_type} for {edge.describe()}",
+        lambda: f"credit type {a.credit_type} for {edge.describe()}",
     )
     require(
         a.host_buffer_type == edge.buffer.buffer_type,
         S.CONTEXT_SWITCH_STATUS_INVALID_HOST_BUFFER_TYPE,
-        f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {a.host_buffer_type}",
+        lambda: (
+            f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {a.host_buffer_type}"
+        ),
     )
     require(a.frame_periph_size > 0, S.CONTEXT_SWITCH_STATUS_INVALID_CREDITS_SIZE, "0 credits a frame")
     require(
         not edge.fetched or edge.kind is EdgeKind.BOUNDARY,
         S.CONTEXT_SWITCH_STATUS_INVALID_CREDITS_SIZE,
-        f"{edge.describe()} was already given the credits of its batch",
+        lambda: f"{edge.describe()} was already given the credits of its batch",
     )
     edge.network = a.network_index
     edge.fetched = True
@@ -61,8 +63,10 @@ def fetch_data_from_vdma_channel(fw: Firmware, a: Any) -> None:
             or edge.kind is EdgeKind.CACHE
             or edge.buffer.buffer_type != 0,
             S.CONTEXT_SWITCH_STATUS_REQUESTED_DESCRIPTORS_EXCEEDED_MAX_ALLOWED,
-            f"{edge.describe()}: {fw.batch} frames of {a.frame_periph_size} descriptors, the list has "
-            f"{edge.buffer.total_desc_count}",
+            lambda: (
+                f"{edge.describe()}: {fw.batch} frames of {a.frame_periph_size} descriptors, the list has "
+                f"{edge.buffer.total_desc_count}"
+            ),
         )
     device.memory_note("credits", channel.packed, tuple(a))
     if fw.tracing:
@@ -116,12 +120,15 @@ def add_ddr_pair_info(fw: Firmware, a: Any) -> None:
     require(
         h2d.connected_d2h == a.d2h_packed_vdma_channel_id,
         S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
-        f"DDR pair: {h2d.describe()} is connected to channel {h2d.connected_d2h}",
+        lambda: f"DDR pair: {h2d.describe()} is connected to channel {h2d.connected_d2h}",
     )
     require(
         a.programmed_descriptors_count == d2h.buffer.total_desc_count & 0xFFFF,
         S.VDMA_SERVICE_STATUS_INSUFFICIENT_DESCRIPTORS_COUNT,
-        f"DDR pair: {a.programmed_descriptors_count} descriptors announced, the list has {d2h.buffer.total_desc_count}",
+        lambda: (
+            f"DDR pair: {a.programmed_descriptors_count} descriptors announced, "
+            f"the list has {d2h.buffer.total_desc_count}"
+        ),
     )
     h2d.network = d2h.network = a.network_index
     fw.device.ddr.add(

@@ -51,14 +51,16 @@ def module_config_done_interrupt(fw: Firmware, a: Any) -> Wait:
     require(
         a.module_index < MAX_CONFIG_MODULES,
         S.CONTEXT_SWITCH_STATUS_INVALID_CONFIG_MODULE_INDEX,
-        f"config module {a.module_index}",
+        lambda: f"config module {a.module_index}",
     )
     config = fw.device.config
-    stalled = [c for c in config.channels.values() if fw.device.vdma.channel(c.channel).stalled and c.fetched]
+    channels = fw.device.vdma.channels
+    stalled = [c for c in config.channels.values() if c.fetched and channels[c.channel].stalled]
     if stalled:
         names = ", ".join(f"config channel {c.channel}" for c in stalled)
         return never(f"module {a.module_index} config done", f"{names} is stalled with descriptors outstanding")
-    short = [c for c in config.channels.values() if config.style == "bursts" and config.outstanding_bursts(c)]
+    bursts = config.style == "bursts"
+    short = [c for c in config.channels.values() if config.outstanding_bursts(c)] if bursts else []
     if short:
         names = ", ".join(
             f"config stream {c.config_stream_index}: {config.outstanding_bursts(c)} bursts never arrive" for c in short
@@ -179,6 +181,8 @@ def _output(fw: Firmware, a: Any) -> Edge:
     require(
         a.host_buffer_type == edge.buffer.buffer_type,
         S.CONTEXT_SWITCH_STATUS_INVALID_HOST_BUFFER_TYPE,
-        f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {a.host_buffer_type}",
+        lambda: (
+            f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {a.host_buffer_type}"
+        ),
     )
     return edge
