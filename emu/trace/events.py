@@ -88,7 +88,12 @@ class Tracer:
         self._clock = clock
         self._pending: list[Event] = []
         self._limit = self.BATCH
+        self._begins: Callable[[Event], bool] | None = None
         self.count = 0
+
+    def begin_at(self, begins: Callable[[Event], bool]) -> None:
+        """Hand on nothing before the first event, in time order, for which `begins` holds."""
+        self._begins = begins
 
     def emit(self, event: Event) -> None:
         self._pending.append(event)
@@ -110,6 +115,11 @@ class Tracer:
             while cut and pending[cut - 1].ns > until:
                 cut -= 1
         ready, self._pending = pending[:cut], pending[cut:]
+        if self._begins is not None:
+            first = next((at for at, event in enumerate(ready) if self._begins(event)), None)
+            if first is None:
+                return
+            ready, self._begins = ready[first:], None
         self.count += len(ready)
         if ready:
             for sink in self._sinks:

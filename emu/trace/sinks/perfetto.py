@@ -39,6 +39,11 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
+# a timestamp as its low 14 bits, which change, and the rest, which seldom does (a varint may be longer than it need be)
+_LOW_BITS = [bytes((value & 0x7F | 0x80, value >> 7 | 0x80)) for value in range(1 << 14)]
+_SIZES = [varint(size) for size in range(1 << 10)]
+
+
 def _field(tag: bytes, data: bytes) -> bytes:
     return tag + varint(len(data)) + data
 
@@ -55,13 +60,15 @@ class PerfettoSink:
         self._runtime = header.runtime
         self._tracks: dict[str, int] = {}
         self._out: list[bytes] = []
-        self._bodies: dict[object, bytes] = {}
+        self._ends: dict[int, bytes] = {}
+        self._actions: dict[object, tuple[bytes, str, str]] = {}
         self._flows: dict[str, int] = {}
         self._next_flow = 1
         self._open: dict[str, str] = {}
         self._fill: dict[int, int] = {}
         self._lcus_on: dict[str, set[str]] = {}
         self._last_ns = 0
+        self._high, self._high_bytes = 0, b"\0"
         name = f"{header.model} on {header.device}, runtime {header.runtime}"
         process = varint(_PROCESS_ID)
         self._root = self._describe("process", _field(_PROCESS, b"\x08" + process + _text(b"\x32", name)), "")
@@ -111,8 +118,12 @@ class PerfettoSink:
     # -- packets
 
     def _emit(self, ns: int, body: bytes) -> None:
-        stamp = _TIMESTAMP + varint(ns)
-        self._out.append(_PACKET + varint(len(stamp) + len(body)) + stamp + body)
+        high = ns >> 14
+        if high != self._high:
+            self._high, self._high_bytes = high, varint(high)
+        stamp = _TIMESTAMP + _LOW_BITS[ns & 0x3FFF] + self._high_bytes
+        size = len(stamp) + len(body)
+        self._out.append(_PACKET + (_SIZES[size] if size < len(_SIZES) else varint(size)) + stamp + body)
 
     def _body(self, event_type: bytes, track: int, name: str, category: str = "", extra: bytes = b"") -> bytes:
         """Everything of a packet but its time."""
@@ -124,9 +135,9 @@ class PerfettoSink:
         return _SEQUENCE + _field(_TRACK_EVENT, event + extra)
 
     def _end(self, track: int) -> bytes:
-        body = self._bodies.get(track)
+        body = self._ends.get(track)
         if body is None:
-            body = self._bodies[track] = self._body(_END, track, "")
+            body = self._ends[track] = self._body(_END, track, "")
         return body
 
     def _count(self, ns: int, name: str, value: int, parent: str, unit: int) -> None:
@@ -155,14 +166,19 @@ class PerfettoSink:
         arguments = event.arguments or {}
         track = self._context(event)
         key = (track, action, event.action_index, event.bytes, event.cause, event.woke, *arguments.values())
-        cached = self._bodies.get(key)
-        if cached is None:
-            if len(self._bodies) > _CACHE_SIZE:
-                self._bodies.clear()
-            cached = self._bodies[key] = self._action_event(event, track)
-        flows = self._flow_of(action, arguments) if action in _LINKED else b""
-        size = len(cached) + len(flows)
-        self._emit(event.ns - event.duration, _SEQUENCE + _TRACK_EVENT + varint(size) + cached + flows)
+        known = self._actions.get(key)
+        if known is None:
+            if len(self._actions) > _CACHE_SIZE:
+                self._actions.clear()
+            known = self._actions[key] = (
+                self._action_event(event, track),
+                semantics.started(action, arguments, self._runtime),
+                semantics.awaited(action, arguments, self._runtime),
+            )
+        body, started, awaited = known
+        if started or awaited:
+            body += self._flow_of(started, awaited)
+        self._emit(event.ns - event.duration, _SEQUENCE + _TRACK_EVENT + varint(len(body)) + body)
         self._emit(event.ns, self._end(track))
         if action in _UNIT_ACTIONS:
             self._units(event, action, arguments)
@@ -178,14 +194,13 @@ class PerfettoSink:
         parts += [_annotation(name, text) for name, text in texts.items() if text]
         return b"".join(parts)
 
-    def _flow_of(self, action: str, arguments: semantics.Arguments) -> bytes:
-        """Flows that start or end at an action."""
-        unit = semantics.started(action, arguments, self._runtime)
-        if unit:
-            self._flows[unit] = number = self._next_flow
+    def _flow_of(self, started: str, awaited: str) -> bytes:
+        """The flow that starts at an action, or the one that ends at it."""
+        if started:
+            self._flows[started] = number = self._next_flow
             self._next_flow += 1
             return _FLOW + number.to_bytes(8, "little")
-        ended = self._flows.pop(semantics.awaited(action, arguments, self._runtime), 0)
+        ended = self._flows.pop(awaited, 0)
         return _FLOW_END + ended.to_bytes(8, "little") if ended else b""
 
     def _units(self, event: Event, action: str, arguments: semantics.Arguments) -> None:
@@ -272,13 +287,6 @@ _UNIT_ACTIONS = (
     | semantics.OPENS
     | semantics.ACTIVATES
     | {"DISABLE_LCU", "TRIGGER_SEQUENCER", "DEACTIVATE_VDMA_CHANNEL", "ACTIVATE_CFG_CHANNEL", "DEACTIVATE_CFG_CHANNEL"}
-)
-_LINKED = (
-    semantics.WAITS
-    | semantics.ENABLES_LCU
-    | semantics.CONFIG_FETCHES
-    | semantics.ACTIVATES
-    | {"TRIGGER_SEQUENCER", "FETCH_DATA_FROM_VDMA_CHANNEL", "ENABLE_NMS"}
 )
 _WRITERS = {
     Kind.CONTEXT_BEGIN: PerfettoSink._context_begin,
