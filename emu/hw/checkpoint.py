@@ -1,12 +1,15 @@
 """Save a run at a context boundary and resume it.
 
 The device is deterministic, so a checkpoint is the place and a fingerprint of the state there; resuming executes the
-same program silently up to that place, checks the fingerprint, and goes on with tracing as the uninterrupted run did.
+same program silently up to that place, checks the fingerprint, and traces from there on: record for record what the
+uninterrupted run traces from the beginning of that context.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,6 +21,7 @@ from emu.hw.device import Device
 from emu.hw.profiles import Profile
 from emu.hw.session import RunRequest, RunResult, run_program
 from emu.sequencer.program import Program
+from emu.trace.events import Event, Kind, Tracer
 
 FORMAT = "emu-checkpoint"
 VERSION = 1
@@ -81,23 +85,33 @@ def resume(program: Program, profile: Profile, request: RunRequest, checkpoint: 
     """
 
     def prepare(device: Device) -> None:
-        tracer, seen = device.tracer, Counter[str]()
-        device.tracer = device.core.tracer = None
+        seen: Counter[str] = Counter()
 
         def boundary(name: str) -> None:
-            if name == checkpoint.context and seen[name] == checkpoint.occurrence:
-                if (device.firmware.now, _fingerprint(device)) != (checkpoint.ns, checkpoint.fingerprint):
-                    raise HailoError(
-                        HailoStatus.HAILO_INVALID_ARGUMENT,
-                        "the checkpoint was saved from another run: the state at its place differs",
-                        context=name,
-                    )
-                device.tracer = device.core.tracer = tracer
+            is_here = name == checkpoint.context and seen[name] == checkpoint.occurrence
+            if is_here and (device.firmware.now, _fingerprint(device)) != (checkpoint.ns, checkpoint.fingerprint):
+                raise HailoError(
+                    HailoStatus.HAILO_INVALID_ARGUMENT,
+                    "the checkpoint was saved from another run: the state at its place differs",
+                    context=name,
+                )
             seen[name] += 1
 
         device.at_context = boundary
 
-    return run_program(program, profile, replace(request, on_device=prepare, may_jump=False))
+    def tracer_for(clock: Callable[[], int]) -> Tracer:
+        assert request.tracer_for is not None
+        tracer, begun = request.tracer_for(clock), itertools.count()
+
+        def begins(event: Event) -> bool:
+            is_here = event.kind is Kind.CONTEXT_BEGIN and event.context == checkpoint.context
+            return is_here and next(begun) == checkpoint.occurrence
+
+        tracer.begin_at(begins)
+        return tracer
+
+    traced = tracer_for if request.tracer_for is not None else None
+    return run_program(program, profile, replace(request, on_device=prepare, tracer_for=traced, may_jump=False))
 
 
 def _fingerprint(device: Device) -> int:
