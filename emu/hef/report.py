@@ -156,7 +156,8 @@ def _network_group(hef: Hef, group: model.NetworkGroup, info: NetworkGroupInfo |
         if partial and hef.header.hw_arch in MULTI_LAYOUT_ARCHS:
             document["multi_layout"] = True
             # what holds for the group is told of the smallest bitmap, as the runtime's getters do (hef-container 5.2)
-            core_op = min(partial, key=lambda part: part.layout.partial_clusters_layout_bitmap).core_op
+            by_layout = {part.layout.partial_clusters_layout_bitmap: part.core_op for part in partial}
+            core_op = by_layout[min(by_layout)]
         document |= _core_op(core_op)
         document["partial_core_ops"] = [
             {"layout": asdict(part.layout), "core_op": _core_op(part.core_op)} for part in partial

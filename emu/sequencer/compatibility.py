@@ -64,10 +64,7 @@ def select_core_op(
     key = forced
     if forced is None and device.has_layouts:
         key = device.default_layout if layout is None else layout
-    by_layout: dict[int, CoreOp] = {}
-    for bitmap, core_op in layouts:
-        assert bitmap is not None
-        by_layout.setdefault(bitmap, core_op)
+    by_layout = {bitmap: core_op for bitmap, core_op in layouts if bitmap is not None}
     if key is None and hw_arch in device.any_layout_of:
         return by_layout[min(by_layout)]
     chosen = by_layout.get(key) if key is not None else None
