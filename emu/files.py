@@ -18,8 +18,8 @@ def shown(path: str | Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading.
+def open_descriptor(path: str | Path) -> int:
+    """The descriptor of a regular file, open for reading.
 
     HAILO_OPEN_FILE_FAILURE if it cannot be opened, HAILO_FILE_OPERATION_FAILURE for a directory, which opens but does
     not read (file_utils.cpp of HailoRT), and for a device or pipe.
@@ -32,10 +32,15 @@ def open_regular(path: Path) -> BinaryIO:
         raise _refusal(HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open {shown(path)}: {reason}", path) from error
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
-        return os.fdopen(descriptor, "rb")
+        return descriptor
     os.close(descriptor)
     what = "a directory" if stat.S_ISDIR(mode) else "not a regular file (`-` reads standard input)"
     raise _refusal(HailoStatus.HAILO_FILE_OPERATION_FAILURE, f"{shown(path)} is {what}", path)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """The same as a binary file."""
+    return os.fdopen(open_descriptor(path), "rb")
 
 
 def read_document(path: Path) -> bytes:
@@ -48,5 +53,5 @@ def read_document(path: Path) -> bytes:
     return data
 
 
-def _refusal(status: HailoStatus, text: str, path: Path) -> HailoError:
+def _refusal(status: HailoStatus, text: str, path: str | Path) -> HailoError:
     return HailoError(status, text, file=shown(path))

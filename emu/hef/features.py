@@ -13,63 +13,61 @@ from emu.hef.enums import ExtensionType
 from emu.hef.model import Extension, Header, IncludedFeatures
 from emu.hef.runtime import V4_6, V5_0, V5_1, Runtime
 
-_X = ExtensionType
-
 FIRST_SUPPORTED: Mapping[ExtensionType, Runtime] = MappingProxyType(
     {
-        _X.ABBALE: V4_6,
-        _X.POSTED_WRITES: V4_6,
-        _X.DDR: V4_6,
-        _X.PADDED_DDR_BUFFERS: V4_6,
-        _X.IS_MULTI_CONTEXTS: V4_6,
-        _X.COMPRESSED_PARAMS: V4_6,
-        _X.TRANSPOSE_COMPONENT: V4_6,
-        _X.IS_NMS_MULTI_CONTEXT: V4_6,
-        _X.OFFLOAD_ARGMAX: V4_6,
-        _X.KO_RUN_ASAP: Runtime(4, 7),
-        _X.HAILO_NET_FLOW: Runtime(4, 12),
-        _X.HAILO_NET_FLOW_YOLOV5_NMS: Runtime(4, 12),
-        _X.HAILO_NET_FLOW_YOLOX_NMS: Runtime(4, 14),
-        _X.HAILO_NET_FLOW_SSD_NMS: Runtime(4, 14),
-        _X.WRITE_DATA_BY_TYPE: Runtime(4, 14),
-        _X.NMS_OUTPUT_BURST: Runtime(4, 14),
-        _X.DUAL_DIRECTION_STREAM_INDEX: Runtime(4, 14),
-        _X.HAILO_NET_FLOW_ARGMAX: Runtime(4, 14),
-        _X.HAILO_NET_FLOW_SOFTMAX: Runtime(4, 14),
-        _X.ALIGNED_FORMAT_TYPE: Runtime(4, 14),
-        _X.OUTPUT_SCALE_PER_FEATURE: Runtime(4, 14),
-        _X.PERIPH_CALCULATION_IN_HAILORT: Runtime(4, 14),
-        _X.HAILO_NET_FLOW_IOU_NMS: Runtime(4, 15),
-        _X.HAILO_NET_FLOW_YOLOV5_SEG_NMS: Runtime(4, 15),
-        _X.HW_PADDING: Runtime(4, 16),
-        _X.HAILO_NET_FLOW_YOLOV8_NMS: Runtime(4, 16),
-        _X.BATCH_REGISTER_CONFIG: Runtime(4, 17),
-        _X.HAILO_NET_FLOW_BBOX_DECODING: Runtime(4, 17),
-        _X.CCW_PTR_SQUEEZE: Runtime(4, 21),
-        _X.EXTERNAL_RESOURCES: Runtime(4, 21),
-        _X.SHARED_CONFIG: Runtime(4, 21),
-        _X.STRICT_RUNTIME_VERSIONING: V5_0,
-        _X.CSM_CRC: V5_1,
-        _X.ENABLE_CONFIG_CHANNELS: V5_1,
+        ExtensionType.ABBALE: V4_6,
+        ExtensionType.POSTED_WRITES: V4_6,
+        ExtensionType.DDR: V4_6,
+        ExtensionType.PADDED_DDR_BUFFERS: V4_6,
+        ExtensionType.IS_MULTI_CONTEXTS: V4_6,
+        ExtensionType.COMPRESSED_PARAMS: V4_6,
+        ExtensionType.TRANSPOSE_COMPONENT: V4_6,
+        ExtensionType.IS_NMS_MULTI_CONTEXT: V4_6,
+        ExtensionType.OFFLOAD_ARGMAX: V4_6,
+        ExtensionType.KO_RUN_ASAP: Runtime(4, 7),
+        ExtensionType.HAILO_NET_FLOW: Runtime(4, 12),
+        ExtensionType.HAILO_NET_FLOW_YOLOV5_NMS: Runtime(4, 12),
+        ExtensionType.HAILO_NET_FLOW_YOLOX_NMS: Runtime(4, 14),
+        ExtensionType.HAILO_NET_FLOW_SSD_NMS: Runtime(4, 14),
+        ExtensionType.WRITE_DATA_BY_TYPE: Runtime(4, 14),
+        ExtensionType.NMS_OUTPUT_BURST: Runtime(4, 14),
+        ExtensionType.DUAL_DIRECTION_STREAM_INDEX: Runtime(4, 14),
+        ExtensionType.HAILO_NET_FLOW_ARGMAX: Runtime(4, 14),
+        ExtensionType.HAILO_NET_FLOW_SOFTMAX: Runtime(4, 14),
+        ExtensionType.ALIGNED_FORMAT_TYPE: Runtime(4, 14),
+        ExtensionType.OUTPUT_SCALE_PER_FEATURE: Runtime(4, 14),
+        ExtensionType.PERIPH_CALCULATION_IN_HAILORT: Runtime(4, 14),
+        ExtensionType.HAILO_NET_FLOW_IOU_NMS: Runtime(4, 15),
+        ExtensionType.HAILO_NET_FLOW_YOLOV5_SEG_NMS: Runtime(4, 15),
+        ExtensionType.HW_PADDING: Runtime(4, 16),
+        ExtensionType.HAILO_NET_FLOW_YOLOV8_NMS: Runtime(4, 16),
+        ExtensionType.BATCH_REGISTER_CONFIG: Runtime(4, 17),
+        ExtensionType.HAILO_NET_FLOW_BBOX_DECODING: Runtime(4, 17),
+        ExtensionType.CCW_PTR_SQUEEZE: Runtime(4, 21),
+        ExtensionType.EXTERNAL_RESOURCES: Runtime(4, 21),
+        ExtensionType.SHARED_CONFIG: Runtime(4, 21),
+        ExtensionType.STRICT_RUNTIME_VERSIONING: V5_0,
+        ExtensionType.CSM_CRC: V5_1,
+        ExtensionType.ENABLE_CONFIG_CHANNELS: V5_1,
     }
 )
 """First runtime that takes an extension from the mandatory list. TEST_ONE and MULTI_NETWORK_VARIABLE_BATCH_SIZE are in
 no runtime's list: the one is a test, the other means something as an optional extension only."""
 
 OPTIONAL_SINCE: Mapping[ExtensionType, Runtime] = MappingProxyType(
-    {_X.MULTI_NETWORK_VARIABLE_BATCH_SIZE: V4_6, _X.HW_PADDING: Runtime(4, 16)}
+    {ExtensionType.MULTI_NETWORK_VARIABLE_BATCH_SIZE: V4_6, ExtensionType.HW_PADDING: Runtime(4, 16)}
 )
 """First runtime that reads an extension from the optional list; the others it ignores there (hef.cpp of the tags)."""
 
 _LEGACY: Mapping[ExtensionType, str] = MappingProxyType(
     {
-        _X.ABBALE: "abbale",
-        _X.POSTED_WRITES: "posted_writes",
-        _X.DDR: "ddr",
-        _X.IS_MULTI_CONTEXTS: "is_multi_context",
-        _X.COMPRESSED_PARAMS: "compressed_params",
-        _X.TRANSPOSE_COMPONENT: "transpose_component",
-        _X.PADDED_DDR_BUFFERS: "padded_ddr_buffers",
+        ExtensionType.ABBALE: "abbale",
+        ExtensionType.POSTED_WRITES: "posted_writes",
+        ExtensionType.DDR: "ddr",
+        ExtensionType.IS_MULTI_CONTEXTS: "is_multi_context",
+        ExtensionType.COMPRESSED_PARAMS: "compressed_params",
+        ExtensionType.TRANSPOSE_COMPONENT: "transpose_component",
+        ExtensionType.PADDED_DDR_BUFFERS: "padded_ddr_buffers",
     }
 )
 
@@ -141,18 +139,18 @@ def supported_features(
         return legacy is not None and bool(getattr(included_features, legacy))
 
     return SupportedFeatures(
-        padded_ddr_buffers=has(_X.PADDED_DDR_BUFFERS),
-        multi_network_support=_X.MULTI_NETWORK_VARIABLE_BATCH_SIZE in optional,
-        multi_context=has(_X.IS_MULTI_CONTEXTS),
-        preliminary_run_asap=has(_X.KO_RUN_ASAP),
-        hailo_net_flow=has(_X.HAILO_NET_FLOW),
-        dual_direction_stream_index=has(_X.DUAL_DIRECTION_STREAM_INDEX),
-        nms_burst_mode=has(_X.NMS_OUTPUT_BURST),
-        output_scale_by_feature=has(_X.OUTPUT_SCALE_PER_FEATURE),
-        periph_calculation_in_hailort=has(_X.PERIPH_CALCULATION_IN_HAILORT),
-        core_hw_padding_config_in_dfc=_X.HW_PADDING in optional,
-        batch_register_config=has(_X.BATCH_REGISTER_CONFIG),
-        shared_config=has(_X.SHARED_CONFIG),
-        strict_versioning=has(_X.STRICT_RUNTIME_VERSIONING),
-        split_allow_input_action=has(_X.ENABLE_CONFIG_CHANNELS),
+        padded_ddr_buffers=has(ExtensionType.PADDED_DDR_BUFFERS),
+        multi_network_support=ExtensionType.MULTI_NETWORK_VARIABLE_BATCH_SIZE in optional,
+        multi_context=has(ExtensionType.IS_MULTI_CONTEXTS),
+        preliminary_run_asap=has(ExtensionType.KO_RUN_ASAP),
+        hailo_net_flow=has(ExtensionType.HAILO_NET_FLOW),
+        dual_direction_stream_index=has(ExtensionType.DUAL_DIRECTION_STREAM_INDEX),
+        nms_burst_mode=has(ExtensionType.NMS_OUTPUT_BURST),
+        output_scale_by_feature=has(ExtensionType.OUTPUT_SCALE_PER_FEATURE),
+        periph_calculation_in_hailort=has(ExtensionType.PERIPH_CALCULATION_IN_HAILORT),
+        core_hw_padding_config_in_dfc=ExtensionType.HW_PADDING in optional,
+        batch_register_config=has(ExtensionType.BATCH_REGISTER_CONFIG),
+        shared_config=has(ExtensionType.SHARED_CONFIG),
+        strict_versioning=has(ExtensionType.STRICT_RUNTIME_VERSIONING),
+        split_allow_input_action=has(ExtensionType.ENABLE_CONFIG_CHANNELS),
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from emu.errors import HailoError, HailoStatus
 from emu.hef import model
+from emu.hef.context_layers import context_layers
 from emu.hef.enums import EdgeConnectionType
 from emu.hef.features import SupportedFeatures
 from emu.hef.formats import (
@@ -26,21 +27,17 @@ from emu.hef.formats import (
     frame_size,
     nms_frame_size,
 )
-from emu.hef.layers import (
-    MAX_NETWORK_GROUP_NAME,
-    MAX_NETWORK_NAME,
-    LayerInfo,
-    StreamDirection,
-    context_layers,
-    host_format,
-    network_names,
-)
+from emu.hef.layers import LayerInfo, StreamDirection, host_format, network_names
 from emu.hef.load import alternatives, check_load
 from emu.hef.ops import OpInfo, group_ops
 from emu.hef.runtime import Runtime
 
 if TYPE_CHECKING:
     from emu.hef import Hef
+
+# bytes without the closing NUL (HAILO_MAX_NETWORK_GROUP_NAME_SIZE and HAILO_MAX_NETWORK_NAME_SIZE of hailort.h)
+MAX_NETWORK_GROUP_NAME = 127
+MAX_NETWORK_NAME = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +217,8 @@ def _network_group_info(hef: Hef, group: model.NetworkGroup) -> NetworkGroupInfo
             f"a network group name of {len(name.encode())} bytes, {MAX_NETWORK_GROUP_NAME} are possible",
         )
     found = alternatives(hef, group)
-    _, smallest = min(found, key=lambda alternative: alternative[0] or 0)
-    info = _core_op_info(hef, group, smallest)
+    by_layout = dict(found)
+    info = _core_op_info(hef, group, by_layout[min(by_layout, key=lambda layout: layout or 0)])
     # these two are taken from the first layout in the file (fw-trace.md 1; captures of part_15m)
     first = found[0][1]
     return replace(

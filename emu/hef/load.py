@@ -1,8 +1,8 @@
 """What the runtime checks in the message when it loads a HEF (Hef::create), in its order, with its statuses.
 
-hef-container.md 10, hef-compile.md 2, and hef.cpp of 4.23 and 5.2. The checks of edge layers and post-process ops are
-in `emu.hef.layers` and `emu.hef.ops`; those of configure belong to the sequencer. Where the real program crashes on a
-file, ours refuses it as HAILO_INVALID_HEF.
+hef-container.md 10, hef-compile.md 2, and hef.cpp of 4.23 and 5.2. The checks of edge layers are in
+`emu.hef.context_layers`, those of post-process ops in `emu.hef.ops`; those of configure belong to the sequencer. Where
+the real program crashes on a file, ours refuses it as HAILO_INVALID_HEF.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from emu.errors import HailoError, HailoStatus
+from emu.errors import HailoStatus
 from emu.hef import operations as ops
+from emu.hef.context_layers import context_layers
 from emu.hef.enums import EdgeConnectionType, HwArch, WriteDataType
 from emu.hef.features import first_supported, unsupported_extensions
 from emu.hef.hef import Hef
 from emu.hef.layer_checks import check_context, check_unique_names
-from emu.hef.layers import LayerInfo, StreamDirection, context_layers
+from emu.hef.layers import LayerInfo, StreamDirection
 from emu.hef.model import Context, CoreOp, Extension, NetworkGroup
 from emu.hef.op_checks import check_op
 from emu.hef.ops import group_ops
@@ -229,7 +230,11 @@ class _Operations:
 
 def alternatives(hef: Hef, group: NetworkGroup) -> list[tuple[int | None, CoreOp]]:
     """The core ops that the runtime makes metadata of: (cluster layout, core op) for the multi-layout
-    architectures, the one core op of the group, with None, for all others."""
+    architectures, the one core op of the group, with None, for all others.
+
+    The runtime checks each of them, but keeps them in a map that a later one of the same layout overwrites
+    (CoreOpMetadataPerArch::add_metadata): `dict` of the list is what it goes on with.
+    """
     assert group.core_op is not None
     if hef.header.hw_arch in MULTI_LAYOUT_ARCHS:
         return [
@@ -374,12 +379,3 @@ def _with_core_op(hef: Hef) -> Iterator[tuple[NetworkGroup, CoreOp]]:
         if group.core_op is None:
             _crash(hef, "a net-flow group without a core op", network_group=group.network_group_name)
         yield group, group.core_op
-
-
-def load_refusal(hef: Hef) -> HailoError | None:
-    """The error of `check_load`, None where the file loads."""
-    try:
-        check_load(hef)
-    except HailoError as error:
-        return error
-    return None

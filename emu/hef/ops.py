@@ -53,7 +53,6 @@ class OpKind(Enum):
 
 
 BBOX_ONLY_KINDS = frozenset({OpKind.YOLOV5_BBOX_ONLY, OpKind.YOLOV8_BBOX_ONLY})
-LOGITS_KINDS = frozenset({OpKind.ARGMAX, OpKind.SOFTMAX})
 
 
 @dataclass(frozen=True, slots=True)

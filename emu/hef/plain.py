@@ -8,7 +8,7 @@ A tree names fields as the schema does and leaves out what is not set. Long byte
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite, isnan, nan
+from math import isnan, nan
 from typing import Any, TypeAlias
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from emu.errors import HailoError, HailoStatus
-from emu.hef.formats import binary32
+from emu.hef.formats import shortest_binary32
 
 Field: TypeAlias = Any  # a FieldDescriptor; each backend of protobuf has its own class
 
@@ -132,19 +132,9 @@ def _scalar(field: Field, value: Any, bulk: BulkWriter) -> Any:
     if isinstance(value, float) and isnan(value):
         return nan  # YAML has but one; a payload makes the encoding a foreign one
     if field.type == FieldDescriptor.TYPE_FLOAT:
-        return _shortest(value)
+        return shortest_binary32(value)
     if field.name.endswith(_HEX_NAMES):
         return HexInt(value)
-    return value
-
-
-def _shortest(value: float) -> float:
-    """The double with the fewest digits that rounds to this binary32: 0.1 instead of 0.10000000149011612."""
-    if isfinite(value):
-        for digits in range(6, 10):
-            short = float(f"{value:.{digits}g}")
-            if binary32(short) == value:
-                return short
     return value
 
 

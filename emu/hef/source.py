@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from emu.errors import HailoError, HailoStatus, UsageError
-from emu.files import shown
+from emu.files import open_descriptor, shown
 
 Origin: TypeAlias = str | Path | bytes | bytearray | memoryview | BinaryIO
 
@@ -83,7 +83,7 @@ def open_source(origin: Origin) -> Source:
     for an origin of another type.
     """
     if isinstance(origin, str | Path):
-        return _open_path(os.fspath(origin))
+        return _of_descriptor(open_descriptor(origin), shown(origin))
     if isinstance(origin, bytes | bytearray | memoryview):
         return _of_buffer(_bytes_of(memoryview(origin)), "<memory>")
     if hasattr(origin, "read"):
@@ -100,30 +100,9 @@ def _wrong_type(what: str) -> UsageError:
     return UsageError(f"a HEF opens from a path (str, Path), bytes, a memoryview or a binary file, not from {what}")
 
 
-def _open_path(path: str) -> Source:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise HailoError(HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open the file: {reason}", file=path) from error
-    except ValueError as error:  # a zero byte in the path
-        raise HailoError(HailoStatus.HAILO_OPEN_FILE_FAILURE, f"cannot open the file: {error}", file=path) from error
-    try:
-        size = _size(descriptor, path)
-    except HailoError:
-        os.close(descriptor)
-        raise
-    return Source(shown(path), size, None if size else memoryview(b""), descriptor)
-
-
-def _size(descriptor: int, name: str) -> int:
-    """Bytes of a regular file; anything else could block, or never end."""
-    status = os.fstat(descriptor)
-    if stat.S_ISDIR(status.st_mode):
-        raise _unreadable(name, "is a directory")
-    if not stat.S_ISREG(status.st_mode):
-        raise _unreadable(name, "is not a regular file (`-` reads standard input)")
-    return status.st_size
+def _of_descriptor(descriptor: int, name: str) -> Source:
+    size = os.fstat(descriptor).st_size
+    return Source(name, size, None if size else memoryview(b""), descriptor)
 
 
 def _take_file(file: Any) -> Source:
@@ -135,8 +114,7 @@ def _take_file(file: Any) -> Source:
     if isinstance(file, io.BufferedReader | io.BufferedRandom | io.FileIO) and file.readable():
         descriptor = file.fileno()
         if stat.S_ISREG(os.fstat(descriptor).st_mode) and file.tell() == 0:
-            size = _size(descriptor, name)
-            return Source(name, size, None if size else memoryview(b""), os.dup(descriptor))
+            return _of_descriptor(os.dup(descriptor), name)
     try:
         data = file.read()
     except io.UnsupportedOperation as error:

@@ -24,7 +24,6 @@ TARGETS = {
     FOLDER / "ms.fbs": FOLDER / "generated" / "ms_v0_5.py",
     FOLDER / "ms_v0_1" / "ms.fbs": FOLDER / "generated" / "ms_v0_1.py",
 }
-LINE_LENGTH = 110
 _TOKEN = re.compile(r'\s+|//[^\n]*|/\*.*?\*/|(?P<token>"[^"]*"|[A-Za-z_][\w.]*|-?[\d.]+|[{}\[\]:;,=])', re.DOTALL)
 
 

@@ -10,7 +10,7 @@ from emu.hef import Hef
 from emu.hef.load import MULTI_LAYOUT_ARCHS, check_load
 from emu.hef.runtime import RUNTIMES
 from emu.sequencer.compile import CompileOptions, compile_hef
-from emu.sequencer.profiles import DEVICES
+from emu.sequencer.profiles import DEVICES, device_profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def _try(hef: Hef, runtime: str, device: str) -> Acceptance:
 
 def _layouts(hef: Hef, device: str) -> list[int | None]:
     """The cluster layouts to try: those of the file where the device goes by one (hef-container.md 5.2)."""
-    if hef.header.hw_arch not in MULTI_LAYOUT_ARCHS or device not in _BY_LAYOUT:
+    if hef.header.hw_arch not in MULTI_LAYOUT_ARCHS or not device_profile(device).has_layouts:
         return [None]
     bitmaps = {
         partial.layout.partial_clusters_layout_bitmap
@@ -66,6 +66,3 @@ def _layouts(hef: Hef, device: str) -> list[int | None]:
         for partial in group.core_op.partial_core_ops
     }
     return [*sorted(bitmaps)] or [None]
-
-
-_BY_LAYOUT = frozenset({"hailo8l", "hailo15m"})

@@ -270,11 +270,6 @@ class Located(NamedTuple):
     entry: Entry
 
 
-def encode_action(action: Action, runtime: str) -> bytes:
-    """Header and payload of one plain action."""
-    return _HEADER.pack(action.type, TIMESTAMP_INIT) + PAYLOADS[runtime][action.type].pack(*action.values)
-
-
 def encode(entries: Iterable[Entry], runtime: str) -> Iterator[bytes]:
     """The indivisible buffers of an action list, as the runtime chunks them (hef-compile.md 4.9)."""
     payloads = PAYLOADS[runtime]

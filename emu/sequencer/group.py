@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from emu.errors import HailoError, HailoStatus
 from emu.hef import Hef
-from emu.hef.layers import context_layers, network_names
+from emu.hef.context_layers import context_layers
+from emu.hef.layers import network_names
 from emu.hef.model import CoreOp, NetworkGroup
 from emu.hef.operations import Operation
 from emu.sequencer import control, recipes
@@ -65,6 +66,7 @@ class GroupCompiler:
         self._device = configuration.device
         self._hef = configuration.hef
         self._features = configuration.hef.features
+        self._names = network_names(group.network_group_name, core_op, self._features)
         self._split = self._features.split_allow_input_action and self._runtime.split_allow_input
 
     def run(self) -> NetworkGroupProgram:
@@ -110,8 +112,7 @@ class GroupCompiler:
 
     def _batches(self) -> list[int]:
         """Batch per network_index; HAILO_INVALID_ARGUMENT above 63."""
-        options = self._configuration.options
-        names = network_names(self._group.network_group_name, self._core_op, self._features)
+        options, names = self._configuration.options, self._names
         batches = [options.net_batch.get(name, options.batch) for name in names]
         for name, batch in zip(names, batches, strict=True):
             if not 0 <= batch <= MAX_BATCH_SIZE:
@@ -124,7 +125,6 @@ class GroupCompiler:
                 HailoStatus.HAILO_INVALID_HEF,
                 f"{len(names)} networks in network group {self._group.network_group_name}, at most {_MAX_NETWORKS}",
             )
-        self._names = names
         return [batch or 1 for batch in batches]
 
     def _lower(self, operations: Iterable[Operation]) -> Lowered:

@@ -22,7 +22,6 @@ _DDR_ROW_ALIGNMENT = 512
 _MAX_NMS_CLASSES_1X = 1024
 
 H2D, D2H = Direction.H2D, Direction.D2H
-_TYPE_ORDER = (LayerType.DDR, LayerType.BOUNDARY, LayerType.INTER_CONTEXT, LayerType.CACHE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,12 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 import xxhash
 import yaml
 from click.testing import CliRunner
+from google.protobuf.message import DecodeError
 from hypothesis import HealthCheck, given, settings
 
 from emu.cli.asm import command as asm
@@ -48,7 +50,7 @@ def containers() -> Iterator[tuple[Path, bytes]]:
             try:
                 proto = Container(open_source(data)).proto
                 pb.ProtoHEFHef().ParseFromString(bytes(proto))
-            except Exception:  # whatever is wrong with it: not a file to describe
+            except (EmuError, DecodeError):  # not a file to describe
                 continue
             yield path, data
 
@@ -259,8 +261,8 @@ def test_damaged_descriptions_never_end_in_a_traceback() -> None:
 # --- the commands ---------------------------------------------------------------------------------------------------
 
 
-def run(command: object, *args: object) -> int:
-    result = CliRunner().invoke(command, [str(arg) for arg in args])  # type: ignore[arg-type]
+def run(command: click.Command, *args: object) -> int:
+    result = CliRunner().invoke(command, [str(arg) for arg in args])
     if isinstance(result.exception, EmuError):
         return result.exception.exit_code
     assert result.exception is None, result.exception

@@ -81,6 +81,6 @@ def test_a_file_that_is_only_written(tmp_path: Path, buffering: int):
 
 
 def test_a_path_that_no_system_has():
-    with pytest.raises(HailoError, match="cannot open the file: embedded null byte") as stop:
+    with pytest.raises(HailoError, match=r"cannot open .*: embedded null byte") as stop:
         open_hef("no\0where.hef")
     assert stop.value.number == 13
