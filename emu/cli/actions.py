@@ -9,6 +9,7 @@ from typing import Any
 import click
 import orjson
 
+from emu.cli.document import print_document, print_utf8
 from emu.cli.options import HefOptions, hef_options, open_model
 from emu.errors import HailoError, UsageError
 from emu.files import read_document
@@ -36,8 +37,12 @@ def command(hef: str | None, common: HefOptions, decode_this: str | None, as_jso
     from emu.cli.compiling import compile_model
 
     _, program = compile_model(open_model(hef), common)
-    for piece in _json_pieces(program) if as_json else _text(program):
-        click.echo(piece, nl=not as_json)
+    if as_json:
+        for piece in _json_pieces(program):
+            print_utf8(piece)
+        return
+    for line in _text(program):
+        click.echo(line)
 
 
 # --- JSON -----------------------------------------------------------------------------------------------------------
@@ -168,7 +173,7 @@ def _disassemble(argument: str, runtime: str | None, as_json: bool) -> None:
         decoded = [head | {"actions": _actions(decode(item, runtime))} for head, item in lists]
         body: dict[str, Any] = {"runtime": runtime}
         body |= {"contexts": decoded} if any(head for head, _ in lists) else decoded[0]
-        click.echo(orjson.dumps(body))
+        print_document(body)
         return
     for head, item in lists:
         if head:

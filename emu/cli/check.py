@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from emu.cli.document import print_document
 from emu.cli.options import DEVICES, RUNTIMES
 from emu.cli.progress import progress
 from emu.errors import UsageError
@@ -85,15 +86,13 @@ def _check_models(
 
         target.write_bytes(junit_xml(found))
     if as_json:
-        import orjson
-
         document = {
             "models": [one.document() for one in found],
             "accepted": sum(one.exit_code == 0 for one in found),
             "refused": sum(one.exit_code == 4 for one in found),
             "unreadable": sum(one.exit_code == 3 for one in found),
         }
-        click.echo(orjson.dumps(document))
+        print_document(document)
     return code
 
 
@@ -118,8 +117,6 @@ def _check_traces(traces: tuple[str, ...], as_json: bool) -> int:
             reader.advance = advance
             results.append((reader.name, check(reader)))
     if as_json:
-        import orjson
-
         document = {
             "traces": [
                 {
@@ -131,7 +128,7 @@ def _check_traces(traces: tuple[str, ...], as_json: bool) -> int:
                 for name, result in results
             ]
         }
-        click.echo(orjson.dumps(document))
+        print_document(document)
     else:
         for name, result in results:
             for violation in result.violations:
@@ -147,9 +144,7 @@ def _rules(as_json: bool) -> int:
     from emu.trace.invariants import RULES
 
     if as_json:
-        import orjson
-
-        click.echo(orjson.dumps([{"name": rule.name, "says": rule.says()} for rule in RULES]))
+        print_document([{"name": rule.name, "says": rule.says()} for rule in RULES])
     else:
         for rule in RULES:
             click.echo(f"{rule.name:<32} {rule.says()}")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from emu.cli.document import print_document
 from emu.cli.tracing import writable
 from emu.hw.coverage import Coverage
 
@@ -28,7 +29,7 @@ def command(reports: tuple[str, ...], output: str | None, threshold: float | Non
     if output is not None:
         writable(output).write_bytes(orjson.dumps(total.document(), option=orjson.OPT_INDENT_2) + b"\n")
     if as_json:
-        click.echo(orjson.dumps(total.document()))
+        print_document(total.document())
     else:
         sys.stdout.writelines(total.text())
     if threshold is not None and total.percent < threshold:

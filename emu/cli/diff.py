@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from emu.cli.compiling import compile_model
+from emu.cli.document import print_document
 from emu.cli.options import DEVICES, RUNTIMES, HefOptions, Model, hef_options
 from emu.cli.progress import progress
 from emu.errors import HailoError, HailoStatus, UsageError
@@ -65,9 +66,7 @@ def command(
             reader.advance = advance
         result = diff.compare(first, second, tolerance)
     if as_json:
-        import orjson
-
-        click.echo(orjson.dumps(diff.document(result)))
+        print_document(diff.document(result))
     else:
         sys.stdout.writelines(f"{line}\n" for line in diff.text(result))
     return 0 if result.equal else DIFFERENT

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
-import orjson
 
+from emu.cli.document import print_document
 from emu.cli.options import MAX_BATCH_SIZE, HefOptions, hef_options_with_batches, located, open_model
 from emu.errors import UsageError
 
@@ -46,7 +46,10 @@ def command(
         from emu.estimate.table import parse_network, table_estimate
 
         guess = table_estimate(common.device or "hailo8", parse_network(table), batches)
-        click.echo(orjson.dumps(guess.document()) if as_json else "\n".join(_table_text(guess)))
+        if as_json:
+            print_document(guess.document())
+        else:
+            click.echo("\n".join(_table_text(guess)))
         return
     assert hef is not None
     from emu.cli.compiling import compile_options, open_hef_model
@@ -62,7 +65,10 @@ def command(
             link=common.link,
             compute_time_ns=compute_time,
         )
-    click.echo(orjson.dumps(result.document()) if as_json else "\n".join(_text(result)))
+    if as_json:
+        print_document(result.document())
+    else:
+        click.echo("\n".join(_text(result)))
 
 
 def _text(result: Estimate) -> Iterator[str]:

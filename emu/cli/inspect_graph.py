@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from emu.cli.document import print_document
 from emu.cli.options import Model, located
 from emu.graph.load import map_file
 from emu.recognise import Kind
@@ -21,9 +22,7 @@ def inspect(opened: Model, as_json: bool, soc: str | None = None) -> None:
     with located(opened.name):
         document, lines = _ms(data) if opened.kind is Kind.MS else _om(data, soc)
     if as_json:
-        import orjson
-
-        click.echo(orjson.dumps({"model": {"file": opened.name}, **document}))
+        print_document({"model": {"file": opened.name}, **document})
         return
     click.echo(opened.name)
     for line in lines:

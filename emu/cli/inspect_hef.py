@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from emu.cli.document import print_document
 from emu.cli.options import MAX_BATCH_SIZE, HefOptions, Model, located
 from emu.errors import HailoStatus
 from emu.hef import Hef, open_hef
@@ -28,9 +29,7 @@ def inspect(opened: Model, common: HefOptions, as_json: bool) -> None:
     report["accepted_by"] = [_acceptance(acceptance) for acceptance in accepted]
     report["context_switching"] = list(_context_switching(hef, report, accepted))
     if as_json:
-        import orjson
-
-        click.echo(orjson.dumps(report, option=orjson.OPT_INDENT_2))
+        print_document(report, indent=True)
     else:
         for line in _text(report):
             click.echo(line)

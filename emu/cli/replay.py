@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from emu.cli.document import print_document
 from emu.cli.options import HefOptions, open_model
 from emu.cli.run import RunOptions
 from emu.errors import EmuError, HailoError, HailoStatus, UsageError
@@ -66,8 +67,6 @@ def command(folder: str, models: tuple[str, ...], as_json: bool) -> int:
     difference = replay.difference
     same_end = difference is not None or ended == recording.run.get("status")
     if as_json:
-        import orjson
-
         found: dict[str, Any] = {"equal": difference is None and same_end, "records": replay.number, "divergence": None}
         if difference is not None:
             found["divergence"] = {
@@ -77,7 +76,7 @@ def command(folder: str, models: tuple[str, ...], as_json: bool) -> int:
                 "replayed": difference.replayed,
             }
         found["status"] = {"recorded": recording.run.get("status"), "replayed": ended}
-        click.echo(orjson.dumps(found))
+        print_document(found)
     else:
         for line in _text(recording, replay, ended):
             click.echo(line)

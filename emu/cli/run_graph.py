@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from emu.arrays import save_to_archive, save_to_directory
+from emu.cli.document import print_document
 from emu.cli.options import Model, located, output_directory, output_path
 from emu.cli.progress import progress
 from emu.cli.run import RunOptions
@@ -45,9 +46,7 @@ def run(options: RunOptions) -> None:
     if options.timing:
         document["wall_s"] = wall
     if options.as_json:
-        import orjson
-
-        click.echo(orjson.dumps(document))
+        print_document(document)
         return
     for note in graph.notes:
         click.echo(f"emu: note: {note}", err=True)

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emu.cli.compiling import compile_model, compile_options
+from emu.cli.document import print_document
 from emu.cli.options import output_directory, output_path
 from emu.cli.run import RunOptions
-from emu.cli.run_report import SYNTHETIC, Outcome, document, print_json, text, write_dump
+from emu.cli.run_report import SYNTHETIC, Outcome, document, text, write_dump
 from emu.cli.tracing import check_trace, trace_sinks, wants_action_lists, writable, write_action_lists
 from emu.cli.watching import Put, watched
 from emu.errors import UsageError
@@ -87,7 +88,7 @@ def _report(outcome: Outcome, options: RunOptions) -> None:
         assert outcome.result.device is not None
         write_dump(outcome.result.device.memory, writable(options.dump_memory))
     if options.as_json:
-        print_json(document(outcome, options.timing, options.coverage))
+        print_document(document(outcome, options.timing, options.coverage))
     else:
         sys.stdout.write("".join(text(outcome, options.timing, options.coverage)))
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import click
-
 from emu.hw.coverage import Coverage
 from emu.hw.memory import AddressSpace
 from emu.hw.session import GroupResult, RunRequest, RunResult
@@ -118,13 +116,6 @@ def _group_document(outcome: Outcome, group: GroupResult) -> dict[str, Any]:
             ],
         },
     }
-
-
-def print_json(found: dict[str, Any]) -> None:
-    """One document on stdout and nothing else."""
-    import orjson
-
-    click.echo(orjson.dumps(found))
 
 
 def text(outcome: Outcome, timing: bool, coverage: bool) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import orjson
 
+from emu.cli.document import print_document
 from emu.cli.options import DEVICES, RUNTIMES, output_path, parse_batches
 from emu.errors import UsageError
 
@@ -79,7 +80,7 @@ def command(
         else:
             target.write_bytes(to_csv(rows).encode() if kind == ".csv" else orjson.dumps(document(rows)) + b"\n")
     if as_json:
-        click.echo(orjson.dumps(document(rows)))
+        print_document(document(rows))
     elif not targets:
         click.echo(to_csv(rows), nl=False)
 
