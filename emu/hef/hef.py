@@ -94,6 +94,17 @@ class Hef:
                 for partial in group.core_op.partial_core_ops:
                     yield partial.core_op
 
+    def core_op_messages(self) -> Iterator[pb.ProtoHEFNetworkGroup | pb.ProtoHEFCoreOp]:
+        """Every message that can hold contexts, used by the layout of the file or not; builds nothing."""
+        for group in self.message.network_groups:
+            yield group
+            for partial in group.partial_network_groups:
+                yield partial.network_group
+            for op in group.ops:
+                yield op.core_op
+                for other in op.core_op.partial_core_ops:
+                    yield other.core_op
+
     def reopen(self, runtime: str) -> Hef:
         """The same bytes as another runtime opens them; raises as `open_hef` does."""
         return _open(self.container.source, Runtime.parse(runtime), self.container.from_memory)

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 from emu.errors import HailoError, HailoStatus
 from emu.hef import Hef
-
-if TYPE_CHECKING:
-    from emu.schemas import hef_pb2 as pb
 
 MAX_CONTEXT_ACTIONS = 0xFFFF  # the firmware names actions by a u16 index (firmware-actions.md 5.6, 6)
 MAX_ACTIONS = 4 * MAX_CONTEXT_ACTIONS  # of a HEF; a limit of our own
@@ -24,7 +18,7 @@ def check_size(hef: Hef) -> None:
     for more edge layers.
     """
     actions = layers = 0
-    for core in _core_ops(hef.message):
+    for core in hef.core_op_messages():
         name = core.network_group_metadata.network_group_name
         for operations in (core.preliminary_config.operation, *(context.operations for context in core.contexts)):
             count = len(operations) + sum(len(operation.actions) for operation in operations[:MAX_CONTEXT_ACTIONS])
@@ -46,15 +40,3 @@ def check_size(hef: Hef) -> None:
                     f"{MAX_LAYERS} are possible",
                     network_group=name,
                 )
-
-
-def _core_ops(message: pb.ProtoHEFHef) -> Iterator[pb.ProtoHEFNetworkGroup | pb.ProtoHEFCoreOp]:
-    """Everything in the file that holds contexts, of all layouts."""
-    for group in message.network_groups:
-        yield group
-        for partial in group.partial_network_groups:
-            yield partial.network_group
-        for op in group.ops:
-            yield op.core_op
-            for other in op.core_op.partial_core_ops:
-                yield other.core_op
