@@ -25,7 +25,7 @@ from emu.trace.diff import compare
 from emu.trace.events import Event, Header, Kind, Tracer
 from emu.trace.invariants import check
 from emu.trace.reader import TraceReader
-from emu.trace.sinks.jsonl import JsonlSink, record
+from emu.trace.sinks.jsonl import JsonlSink, line
 from emu.trace.sinks.perfetto import PerfettoSink
 from tests.conftest import ROOT
 
@@ -71,7 +71,7 @@ def best(function: Callable[[], object], runs: int = 5) -> float:
 
 
 def _ratio(events: list[Event], sink_type: Callable[[Any, Header], Any], what: str) -> float:
-    records = [record(event) for event in events]
+    records = [orjson.loads(line(event)) for event in events]
     actions = sum(event.kind is Kind.ACTION for event in events)
 
     def write() -> None:
@@ -103,7 +103,7 @@ def _write_trace(
 ) -> None:
     """A trace of EVENTS events: the same over and over, `later` thousandths slower."""
     period = events[-1].ns
-    body = [record(event) for event in events]
+    body = [orjson.loads(line(event)) for event in events]
     with path.open("wb") as stream:
         stream.write(orjson.dumps({"schema": "emu-trace", "version": 1, **HEADER._asdict()}) + b"\n")
         written = turn = 0

@@ -17,7 +17,7 @@ _MIX = 0x9E3779B97F4A7C15
 _WORD64 = (1 << 64) - 1
 _ITEM = struct.Struct("<QQ")
 # the journal of a long run is folded when a context begins and this much is noted
-_MOST_NOTED = 1 << 14
+_MOST_NOTED = 1 << 16
 
 
 class Hashed(Protocol):

@@ -22,7 +22,7 @@ from emu.hw.status import FirmwareStatus as S
 from emu.hw.status import FirmwareStopError, require
 from emu.hw.timing import Flow
 from emu.hw.waits import Wait
-from emu.sequencer.actions import ActionType
+from emu.sequencer.actions import FIELD_NAMES, ActionType
 from emu.sequencer.program import ContextType
 from emu.trace.events import Event, Kind
 
@@ -275,6 +275,7 @@ class Firmware:
         if tracer is not None:
             tracer.emit(Event(self.now, Kind.CONTEXT_BEGIN, self._index, name))
         costs, coverage, attended = self._costs, device.coverage, device.attended
+        index, new = self._index, tuple.__new__
         steps = context.steps if only is ALL_ACTIONS else [step for step in context.steps if step.type in only]
         for step in steps:
             self.step = step
@@ -307,21 +308,11 @@ class Firmware:
                 entry = context.entries[step.entry]
                 entry.timestamp, entry.last_executed = device.timestamp(self.now), step.sub
             if tracer is not None:
-                tracer.emit(
-                    Event(
-                        self.now,
-                        Kind.ACTION,
-                        self._index,
-                        name,
-                        step.number,
-                        ACTION_NAMES[kind],
-                        step.arguments._asdict(),
-                        cause=woke,
-                        woke=self.note,
-                        bytes=self.note_bytes,
-                        duration=self.now - begun,
-                    )
-                )
+                now = self.now
+                arguments = dict(zip(FIELD_NAMES[kind], step.arguments, strict=True))
+                place = (now, Kind.ACTION, index, name, step.number, ACTION_NAMES[kind], arguments)
+                # past the namedtuple's own __new__, all fields in their order
+                tracer.emit(new(Event, (*place, "", woke, self.note, self.note_bytes, -1, now - begun)))
                 self.note, self.note_bytes = "", 0
         context.simulated_ns += self.now - started
         if only is not NEXT_CONTEXT:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 SCHEMA = "emu-trace"
@@ -74,6 +75,9 @@ class Sink(Protocol):
     def close(self) -> None: ...
 
 
+_time = itemgetter(Event._fields.index("ns"))
+
+
 class Tracer:
     """Collects events and hands them to the sinks in time order.
 
@@ -124,7 +128,3 @@ class Tracer:
         if ready:
             for sink in self._sinks:
                 sink.write(ready)
-
-
-def _time(event: Event) -> int:
-    return event.ns
