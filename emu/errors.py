@@ -128,6 +128,12 @@ class GraphStatus(IntEnum):
     GRAPH_INPUT = 7
 
 
+def printable(text: str) -> str:
+    """The text with what a terminal would act upon escaped: names out of a file may hold anything, and yet one error
+    stays one line."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 class EmuError(Exception):
     """Base of every deliberate refusal.
 
@@ -150,9 +156,7 @@ class EmuError(Exception):
     def line(self) -> str:
         """`NAME(NUMBER): message (key value, key value)`, the text after `emu: error: `."""
         place = ", ".join(f"{key} {value}" for key, value in self.where.items())
-        text = f"{self.name}({self.number_text()}): {self.message}" + (f" ({place})" if place else "")
-        # names out of a file may hold anything: one error stays one line, and writes nothing to a terminal's state
-        return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+        return printable(f"{self.name}({self.number_text()}): {self.message}" + (f" ({place})" if place else ""))
 
     def document(self) -> dict[str, Any]:
         """The `--json` form (cli.md, exit codes)."""

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from emu.cli.document import print_document
+from emu.cli.log import warn
 from emu.cli.options import MAX_BATCH_SIZE, HefOptions, Model, located
 from emu.errors import HailoStatus
 from emu.hef import Hef, open_hef
@@ -34,7 +35,7 @@ def inspect(opened: Model, common: HefOptions, as_json: bool) -> None:
         for line in _text(report):
             click.echo(line)
     for warning in report["warnings"]:
-        click.echo(f"emu: warning: {warning}", err=True)
+        warn(warning)
 
 
 def _acceptance(acceptance: Acceptance) -> dict[str, Any]:

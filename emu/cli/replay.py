@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from emu.cli.document import print_document
+from emu.cli.log import warn
 from emu.cli.options import HefOptions, open_model
 from emu.cli.run import RunOptions
 from emu.errors import EmuError, HailoError, HailoStatus, UsageError
@@ -59,7 +60,7 @@ def command(folder: str, models: tuple[str, ...], as_json: bool) -> int:
     recording = Recording.open(Path(folder))
     options, notes = _options(recording, models)
     for note in notes:
-        click.echo(f"emu: warning: {note}", err=True)
+        warn(note)
     replay = Replay(recording)
     ended = _run(options, replay)
     if replay.damage is not None:

@@ -10,6 +10,7 @@ import click
 
 from emu.arrays import save_to_archive, save_to_directory
 from emu.cli.document import print_document
+from emu.cli.log import note
 from emu.cli.options import Model, located, output_directory, output_path
 from emu.cli.progress import progress
 from emu.cli.run import RunOptions
@@ -48,8 +49,8 @@ def run(options: RunOptions) -> None:
     if options.as_json:
         print_document(document)
         return
-    for note in graph.notes:
-        click.echo(f"emu: note: {note}", err=True)
+    for text in graph.notes:
+        note(text)
     for line in _text(document, options.until):
         click.echo(line)
 

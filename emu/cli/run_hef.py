@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from emu.cli.compiling import compile_model, compile_options
 from emu.cli.document import print_document
+from emu.cli.log import warn
 from emu.cli.options import output_directory, output_path
 from emu.cli.run import RunOptions
 from emu.cli.run_report import SYNTHETIC, Outcome, document, text, write_dump
@@ -109,10 +110,7 @@ def _layout(program: Program, profile: Profile, given: int | None) -> int:
     layout, more = usable_clusters(program, profile, given)
     if more:
         names = ", ".join(map(str, more))
-        sys.stderr.write(
-            f"emu: warning: the lists name clusters {names}, {program.device} is taken to have "
-            f"{profile.clusters}: run with them\n"
-        )
+        warn(f"the lists name clusters {names}, {program.device} is taken to have {profile.clusters}: run with them")
     return layout
 
 
@@ -171,7 +169,7 @@ def _execute(
         outcome = Outcome(name, program, request, result, time.perf_counter() - started)
     faults = result.device.faults if result.device is not None else None
     for fault in faults.idle() if faults is not None else ():
-        sys.stderr.write(f"emu: warning: --inject {fault} never struck\n")
+        warn(f"--inject {fault} never struck")
     return outcome
 
 
@@ -218,7 +216,7 @@ def _keep(outcome: Outcome, bridges: list[FrameBridge], options: RunOptions) -> 
                 per_name.setdefault(name, []).append(array)
         arrays.update({name: np.stack(list_of) for name, list_of in per_name.items()})
         for note in bridge.notes:
-            sys.stderr.write(f"emu: warning: {note}\n")
+            warn(note)
     if options.output_dir:
         save_to_directory(output_directory(options.output_dir, arrays), arrays)
     if options.outputs:
