@@ -129,6 +129,7 @@ def estimate(
         timing = group_timings(hef, program, chosen, profile, compute_time_ns)[0]
         model = GroupModel(profile, program, group, timing)
         figures.append(model.batch(batch))
+    assumed = assumed_clock_hz(hef, profile)
     return Estimate(
         model=hef.name,
         network_group=group.name,
@@ -136,11 +137,11 @@ def estimate(
         device=program.device,
         link=profile.link.name,
         clock_hz=profile.nn_hz,
-        assumed_clock_hz=assumed_clock_hz(hef, profile),
+        assumed_clock_hz=assumed,
         single_context=model.single_context,
         batch_for_90_percent=model.batch_for_share(LIMIT_SHARE),
         batches=tuple(figures),
-        assumptions=assumptions(profile, timing, model.single_context),
+        assumptions=assumptions(profile, timing, model.single_context, assumed),
     )
 
 

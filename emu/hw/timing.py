@@ -35,6 +35,7 @@ from emu.sequencer.program import ContextProgram, ContextType, Direction, Networ
 Bound = Literal["compute", "input dma", "output dma", "config", "host link"]
 
 NS = 1e9
+AT_PEAK_RATE = "computational_ops of the HEF at the chip's peak rate"  # a `Compute.source`
 # figures of a file outside of these are not believed (they may be NaN, infinite or forged)
 _MIN_FPS, _MAX_FPS, _MAX_LATENCY_S = 1e-3, 1e9, 1e3
 _A = ActionType
@@ -127,7 +128,7 @@ def network_compute(
         return Compute(interval, interval, max(latency - interval, 0.0), "bottleneck_fps and latency of the HEF")
     if operations > 0:
         interval = operations / profile.max_operations_per_second * NS * profile.clock_scale
-        return Compute(interval, interval, 0.0, "computational_ops of the HEF at the chip's peak rate")
+        return Compute(interval, interval, 0.0, AT_PEAK_RATE)
     return Compute(0.0, 0.0, 0.0, "none: the HEF has neither a usable bottleneck_fps nor computational_ops")
 
 

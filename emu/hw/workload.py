@@ -13,12 +13,10 @@ from emu.sequencer.compile import CompileOptions
 from emu.sequencer.profiles import device_profile
 from emu.sequencer.program import Program
 
-HAILO8R_CLOCK_HZ = 200e6  # HAILO8R_CLOCK_RATE, vdma.md 7
-
 
 def assumed_clock_hz(hef: Hef, profile: Profile) -> float:
-    """The NN clock that the compiler assumed: the chip's nominal one, 200 MHz for a Hailo-8R HEF (vdma.md 7)."""
-    return HAILO8R_CLOCK_HZ if hef.header.hw_arch == HwArch.HAILO8R else profile.nominal_nn_hz
+    """The NN clock that the compiler assumed: the chip's nominal one, or that of a Hailo-8R for its HEF."""
+    return profile.hailo8r_nn_hz if hef.header.hw_arch == HwArch.HAILO8R else profile.nominal_nn_hz
 
 
 def group_timings(

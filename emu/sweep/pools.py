@@ -17,7 +17,7 @@ from typing import Any
 
 from emu.errors import EmuError, HailoError, HailoStatus, UsageError
 from emu.sweep.table import Row
-from emu.sweep.work import Task
+from emu.sweep.work import Task, prepare
 
 Work = Callable[[Task], list[Row]]
 Results = Iterator[tuple[int, list[Row]]]
@@ -108,5 +108,7 @@ def _died() -> EmuError:
 
 def _context() -> multiprocessing.context.BaseContext:
     """Forking is fastest, but only safe while there is a single thread."""
-    fork = sys.platform == "linux" and threading.active_count() == 1
-    return multiprocessing.get_context("fork" if fork else "spawn")
+    if sys.platform != "linux" or threading.active_count() > 1:
+        return multiprocessing.get_context("spawn")
+    prepare()
+    return multiprocessing.get_context("fork")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,11 @@ class Task:
             for link in self.links
             for batch in self.batches
         ]
+
+
+def prepare() -> None:
+    """Import what the work needs, so that forked workers find it there instead of importing it once each."""
+    import_module("emu.estimate")
 
 
 def run_task(task: Task) -> list[Row]:

@@ -7,6 +7,8 @@ import io
 import json
 import logging
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -68,6 +70,20 @@ def test_a_device_that_refuses_becomes_a_row(files: tuple[Path, ...]) -> None:
 def test_processes_give_the_same_rows(files: tuple[Path, ...], jobs: int) -> None:
     plan = Sweep(files, batches=(1, 2, 4, 8))
     assert sweep(plan, jobs=jobs) == sweep(plan, jobs=1)
+
+
+def test_forked_workers_find_every_module_imported() -> None:
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from emu.sweep.work import Task, prepare, run_task\n"
+        "prepare()\n"
+        "before = set(sys.modules)\n"
+        f"run_task(Task(Path({str(EXAMPLE)!r}), (1, 8)))\n"
+        "print([name for name in set(sys.modules) - before if name.startswith(('emu', 'google'))])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_a_file_that_kills_its_worker_costs_no_other_result(tmp_path: Path, files: tuple[Path, ...]) -> None:

@@ -24,9 +24,7 @@ DEVICES = ("hailo8", "hailo8l", "hailo15h", "hailo15m", "hailo15l", "hailo10h", 
 Basis = Literal["documented", "measured", "fitted", "guessed"]
 BASES: tuple[str, ...] = get_args(Basis)
 _REQUIRED = {"value", "unit", "source", "basis"}
-_LINK = re.compile(r"gen([1-5])x(1|2|4|8|16)")
-# bytes per second of one lane and direction after line coding (PCI Express base specification)
-_LANE_BYTES_PER_SECOND = {1: 250e6, 2: 500e6, 3: 8e9 * 128 / 130 / 8, 4: 16e9 * 128 / 130 / 8, 5: 32e9 * 128 / 130 / 8}
+_LINK = re.compile(r"gen([1-5])x(1|2|4|8|16)")  # generations: as many as link.lane_bytes_per_second has
 
 
 class Quantity(NamedTuple):
@@ -108,6 +106,7 @@ class Profile:
     first_d2h_channel: int
     max_operations_per_second: float
     nominal_nn_hz: float
+    hailo8r_nn_hz: float
     nn_hz: float
     timestamp_hz: float
     link: Link
@@ -173,6 +172,7 @@ def load(device: str, clock_mhz: float | None = None, link: str | None = None) -
         first_d2h_channel=value["counts.first_d2h_channel"],
         max_operations_per_second=value["counts.max_operations_per_second"],
         nominal_nn_hz=nominal,
+        hailo8r_nn_hz=value["clocks.hailo8r_nn_hz"],
         nn_hz=clock,
         timestamp_hz=clock / 2 if value["clocks.timestamp_follows_nn"] else value["clocks.timestamp_hz"],
         link=_link(value["link.default"] if link is None else link, value),
@@ -247,5 +247,6 @@ def _link(name: str, value: Mapping[str, Any]) -> Link:
         match = _LINK.fullmatch(name)
         if match is None:
             raise UsageError(f"unknown link {name!r}; genXxY (gen1 to gen5; 1, 2, 4, 8 or 16 lanes) or integrated")
-        rate = _LANE_BYTES_PER_SECOND[int(match[1])] * int(match[2]) * value["link.pcie_efficiency"]
+        lane = value["link.lane_bytes_per_second"][int(match[1]) - 1]
+        rate = lane * int(match[2]) * value["link.pcie_efficiency"]
     return Link(name, rate, value["link.transfer_ns"])
