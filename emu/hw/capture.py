@@ -14,6 +14,8 @@ from typing import Any
 
 from emu.errors import HailoError, HailoStatus
 from emu.files import read_document
+from emu.hw.memory import MAX_CLUSTERS
+from emu.hw.profiles import DEVICES
 from emu.sequencer.actions import ActionType, Repeated, decode
 from emu.sequencer.control import ApplicationHeader, Opcode, decode_request
 from emu.sequencer.program import (
@@ -61,7 +63,7 @@ def load_capture(path: Path) -> CapturedRun:
         return _captured(document, path.name)
     except HailoError:
         raise
-    except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         raise HailoError(
             HailoStatus.HAILO_INVALID_ARGUMENT, f"not a capture: {type(error).__name__}: {error}", file=str(path)
         ) from None
@@ -76,6 +78,8 @@ def _captured(document: Mapping[str, Any], name: str) -> CapturedRun:
         raise ValueError(f"it holds no network group (the runtime refused with status {status})")
     place = _FILE_DEVICE.search(name)
     device = place[1] if place else document.get("device_arch") or document["device"]
+    if device not in DEVICES:
+        raise ValueError(f"device {device!r}")
     layout = int(place[2]) if place and place[2] else _cluster_layout(document)
     lists = _descriptor_lists(document)
     # stream names are listed for all groups together, in their order
@@ -87,11 +91,11 @@ def _captured(document: Mapping[str, Any], name: str) -> CapturedRun:
         Program(
             runtime=runtime,
             device=device,
-            batch=int(document.get("batch", 1)),
+            batch=_number({"batch": 1} | dict(document), "batch", 1),
             network_groups=groups,
             descriptor_lists=lists,
             continuous_buffers=tuple(
-                ContinuousBuffer(int(one["dma"]), int(one["size"]), None)
+                ContinuousBuffer(_number(one, "dma"), _number(one, "size"), None)
                 for one in document.get("continuous_buffers", ())
             ),
             controls=(),
@@ -101,11 +105,22 @@ def _captured(document: Mapping[str, Any], name: str) -> CapturedRun:
     )
 
 
+def _number(one: Mapping[str, Any], key: str, least: int = 0) -> int:
+    """An integer of a capture (some are written as text) that a register or address can hold."""
+    value = int(one[key]) if isinstance(one[key], str) else one[key]
+    if not isinstance(value, int) or not least <= value < 1 << 64:
+        raise ValueError(f"{key} {value!r} is no number from {least} on")
+    return value
+
+
 def _cluster_layout(document: Mapping[str, Any]) -> int | None:
     for settings in (document, document.get("extra_env") or {}, document.get("env") or {}):
         for key in ("clusters", "HAILO_ORACLE_CLUSTERS"):
             if settings.get(key) is not None:
-                return int(settings[key])
+                layout = int(settings[key])
+                if not 0 <= layout < 1 << MAX_CLUSTERS:
+                    raise ValueError(f"{key} {layout} is no bitmap of {MAX_CLUSTERS} clusters")
+                return layout
     return None
 
 
@@ -115,14 +130,19 @@ def _descriptor_lists(document: Mapping[str, Any]) -> tuple[DescriptorList, ...]
         if one.get("phase", "configure") == "configure":
             programs.setdefault(one["desc"], []).append(
                 DescriptorProgram(
-                    int(one["start"]), int(one["size"]), int(one["buf"]), int(one["off"]), None, bool(one["irq"])
+                    _number(one, "start"),
+                    _number(one, "size"),
+                    _number(one, "buf"),
+                    _number(one, "off"),
+                    None,
+                    bool(one["irq"]),
                 )
             )
     return tuple(
         DescriptorList(
-            int(one["dma"]),
-            int(one["count"]),
-            int(one["page"]),
+            _number(one, "dma"),
+            _number(one, "count", 1),
+            _number(one, "page", 1),
             bool(one["circ"]),
             tuple(programs.get(one.get("h", -1), ())),
         )
@@ -139,14 +159,14 @@ def _group(
 ) -> NetworkGroupProgram:
     header = bytes.fromhex(group["application_header"])
     records = tuple(
-        ActionListRecord(int(one["dma"]), _context(one, number))
+        ActionListRecord(_number(one, "dma"), _context(one, number))
         for number, one in _numbered(group.get("ddr_action_list", ()))
     )
     contexts = tuple(_context(one, number) for number, one in _numbered(group.get("contexts", ())))
     listed = contexts or tuple(record.context for record in records)
     batch = ApplicationHeader.decode(header, runtime).batch_size
     streams = boundary_streams(listed, runtime, batch, pool)
-    name = group.get("name") or _group_name(document, index)
+    name = str(group.get("name") or _group_name(document, index))
     return NetworkGroupProgram(name, index, header, contexts, records, streams, batch)
 
 
@@ -168,6 +188,8 @@ def _numbered(contexts: Sequence[Mapping[str, Any]]) -> list[tuple[int, Mapping[
 def _context(context: Mapping[str, Any], index: int) -> ContextProgram:
     data = bytes.fromhex(context["action_list"])
     chunks = tuple(context.get("chunks") or (len(data),))
+    if any(not isinstance(size, int) or size < 0 for size in chunks) or sum(chunks) != len(data):
+        raise ValueError(f"chunks {list(chunks)} of an action list of {len(data)} bytes")
     return ContextProgram(ContextType(context["context_type"]), index, data, chunks)
 
 
@@ -216,7 +238,7 @@ def _named(pool: list[dict[str, Any]], direction: Direction, stream: int, transf
     for one in pool:
         if one["dir"] == word and int(one["index"]) == stream:
             pool.remove(one)
-            return str(one["name"]), int(one["hw_frame_size"])
+            return str(one["name"]), _number(one, "hw_frame_size", 1)
     return f"{'input' if direction is Direction.H2D else 'output'} stream {stream}", transfer
 
 
@@ -256,7 +278,8 @@ def _lists_of_actions(contexts: Sequence[ContextProgram], runtime: str) -> tuple
             if isinstance(located.entry, Repeated):
                 continue
             arguments = located.entry.arguments()
-            if "dma_address" in arguments:
+            # the device refuses a list that has no descriptors or pages
+            if arguments.get("total_desc_count") and arguments["desc_page_size"]:
                 is_config = located.entry.type is ActionType.ACTIVATE_CFG_CHANNEL
                 size = arguments["bytes_in_pattern"]
                 address = arguments["dma_address"]

@@ -1,0 +1,93 @@
+"""A damaged capture ends in an error of the file or of the firmware, never in one of ours."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from emu.errors import EmuError, FirmwareError, HailoError
+from emu.hw.capture import load_capture
+from emu.hw.layout import usable_clusters
+from emu.hw.profiles import load
+from emu.hw.session import RunRequest, run_program
+from tests.conftest import DATA
+
+CAPTURES = [
+    DATA / "sequencer" / "synth" / "capture" / "4.23" / "ddr1_a.json",
+    DATA / "sequencer" / "synth" / "capture" / "5.2" / "cache1_kv.kv.json",
+]
+WRONG: tuple[Any, ...] = (None, -1, 0, 1 << 70, 1.5, True, "x", "00", [], {})
+
+
+def _run(document: Any, path: Path) -> None:
+    path.write_text(json.dumps(document))
+    capture = load_capture(path)
+    profile = load(capture.program.device)
+    layout, _ = usable_clusters(capture.program, profile, capture.layout)
+    run_program(capture.program, profile, RunRequest(frames=2, layout=layout))
+
+
+def _places(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Every member of every object and list; of long lists the first few."""
+    members = list(node.items() if isinstance(node, dict) else enumerate(node))[: 60 if isinstance(node, dict) else 4]
+    for key, value in members:
+        yield node, key
+        if isinstance(value, dict | list) and key not in ("controls", "stdout", "actions"):
+            yield from _places(value)
+
+
+@pytest.fixture(params=CAPTURES, ids=lambda path: path.stem)
+def document(request: pytest.FixtureRequest) -> Any:
+    if not request.param.exists():
+        pytest.skip(f"{request.param.name} is not among the test data")
+    return json.loads(request.param.read_bytes())
+
+
+def test_members_of_another_kind(document: Any, tmp_path: Path) -> None:
+    _run(document, tmp_path / "sound.json")
+    refused, random = 0, Random(5)
+    for number in range(len(list(_places(document)))):
+        for wrong in random.sample(WRONG, 4):
+            damaged = copy.deepcopy(document)
+            node, key = list(_places(damaged))[number]
+            node[key] = wrong
+            try:
+                _run(damaged, tmp_path / "damaged.json")
+            except (HailoError, FirmwareError) as error:
+                assert "\n" not in error.line()
+                refused += 1
+    assert refused > 80
+
+
+def test_bytes_of_lists_and_headers(document: Any, tmp_path: Path) -> None:
+    random = Random(7)
+    ended: set[str] = set()
+    for _ in range(400):
+        damaged = copy.deepcopy(document)
+        group = damaged["network_groups"][0]
+        holder, key = random.choice(
+            [(group, "application_header"), *[(one, "action_list") for one in group["contexts"]]]
+        )
+        data = bytearray.fromhex(holder[key])
+        for _ in range(random.randrange(1, 4)):
+            at = random.randrange(len(data))
+            if random.random() < 0.7:
+                data[at] = random.choice((0, 1, 0xFF, random.randrange(256)))
+            elif random.random() < 0.5:
+                data[at:at] = random.randbytes(random.randrange(1, 6))
+            else:
+                del data[at : at + random.randrange(1, 6)]
+        holder[key] = data.hex()
+        holder.pop("chunks", None)
+        try:
+            _run(damaged, tmp_path / "damaged.json")
+            ended.add("done")
+        except EmuError as error:
+            ended.add(type(error).__name__)
+    assert {"done", "FirmwareError"} <= ended
