@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from emu.cli.document import print_document
-from emu.cli.options import DEVICES, RUNTIMES
+from emu.cli.options import DEVICES
 from emu.cli.progress import progress
 from emu.errors import UsageError
 from emu.files import shown
+from emu.sequencer.actions import RUNTIMES
 
 if TYPE_CHECKING:
     from emu.check.verdict import Verdict

@@ -10,12 +10,13 @@ import click
 
 from emu.cli.compiling import compile_model
 from emu.cli.document import print_document
-from emu.cli.options import DEVICES, RUNTIMES, HefOptions, Model, hef_options
+from emu.cli.options import DEVICES, HefOptions, Model, hef_options
 from emu.cli.progress import progress
 from emu.errors import HailoError, HailoStatus, UsageError
 from emu.files import shown
 from emu.hw.capture import load_capture
 from emu.recognise import foreign_name, read_head, recognise
+from emu.sequencer.actions import RUNTIMES
 from emu.trace import diff
 from emu.trace.lists import ActionLists
 from emu.trace.matching import Source

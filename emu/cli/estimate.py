@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from emu.cli.document import print_document
-from emu.cli.options import MAX_BATCH_SIZE, HefOptions, hef_options_with_batches, located, open_model
+from emu.cli.options import HefOptions, hef_options_with_batches, located, open_model
 from emu.errors import UsageError
+from emu.sequencer.control import MAX_BATCH_SIZE
 
 if TYPE_CHECKING:
     from emu.estimate import BatchEstimate, Estimate

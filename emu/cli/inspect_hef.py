@@ -10,12 +10,13 @@ import click
 
 from emu.cli.document import print_document
 from emu.cli.log import warn
-from emu.cli.options import MAX_BATCH_SIZE, HefOptions, Model, located
+from emu.cli.options import HefOptions, Model, located
 from emu.errors import HailoStatus
 from emu.hef import Hef, open_hef
 from emu.hef.report import hef_report
 from emu.sequencer.acceptance import Acceptance, acceptances
 from emu.sequencer.compile import CompileOptions
+from emu.sequencer.control import MAX_BATCH_SIZE
 from emu.sequencer.profiles import DEVICES
 
 

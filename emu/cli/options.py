@@ -15,12 +15,12 @@ import click
 from emu.errors import EmuError, HailoError, UsageError
 from emu.files import shown
 from emu.recognise import HEF_MAGIC, Kind, read_head, recognise
+from emu.sequencer.actions import RUNTIMES
+from emu.sequencer.control import MAX_BATCH_SIZE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEVICES = ("hailo8", "hailo8l", "hailo15h", "hailo15m", "hailo15l", "hailo10h", "hailo12l")
-RUNTIMES = ("4.23", "5.2")
-MAX_BATCH_SIZE = 63  # HAILO_MAX_BATCH_SIZE, vdma.md 3.1
 MAX_FRAMES = (1 << 63) - 1  # a frame number is eight bytes of what synthetic data are derived from
 V3_VERSION = bytes((0, 0, 0, 3))  # behind the magic (hef-container.md 1.1)
 _MOST_DIGITS = 20  # of a number worth converting: int() refuses thousands of them with an error of its own

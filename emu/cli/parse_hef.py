@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
-from emu.cli.options import RUNTIMES, located, open_model
+from emu.cli.options import located, open_model
 from emu.errors import HailoError, HailoStatus
 from emu.files import shown
 from emu.hef import open_hef
 from emu.hef.text import parse_hef_text
+from emu.sequencer.actions import RUNTIMES
 
 _FLAGS = ("--parse-streams", "--parse-vstreams")
 

@@ -9,8 +9,9 @@ import click
 import orjson
 
 from emu.cli.document import print_document
-from emu.cli.options import DEVICES, RUNTIMES, output_path, parse_batches
+from emu.cli.options import DEVICES, output_path, parse_batches
 from emu.errors import UsageError
+from emu.sequencer.actions import RUNTIMES
 
 _PLOTS = (".png", ".svg", ".pdf")
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from emu.errors import HailoError, HailoStatus
+from emu.hef.formats import align_up
 from emu.sequencer.config import EXTERNAL_DESC, BufferInfo
 from emu.sequencer.host import HostMemory, ListBuilder
 from emu.sequencer.layers import EdgeLayer
 from emu.sequencer.profiles import RuntimeProfile
 from emu.sequencer.program import Cache, Direction
-from emu.sequencer.requirements import Requirements, scatter_gather_limits, single_transfer
+from emu.sequencer.requirements import Requirements, power_of_two, scatter_gather_limits, single_transfer
 
 
 @dataclass(slots=True)
@@ -36,10 +37,6 @@ class _Cache:
     @property
     def length(self) -> int:
         return sum(side.length for side in self.sides.values())
-
-
-def _power_of_two(value: int, least: int) -> int:
-    return 1 << (max(value, least, 1) - 1).bit_length()
 
 
 class CacheManager:
@@ -94,10 +91,10 @@ class CacheManager:
     def _entry(self, entry: int) -> tuple[int, int]:
         """Padded entry size and largest page."""
         if self._runtime.cache_pages:
-            page = min(_power_of_two(entry, self._limits.min_page_size), self._limits.default_page_size)
-            padded = -(-entry // page) * page
+            page = min(power_of_two(entry, self._limits.min_page_size), self._limits.default_page_size)
+            padded = align_up(entry, page)
         else:
-            padded = entry if entry & (entry - 1) == 0 else _power_of_two(entry, self._limits.min_page_size)
+            padded = entry if entry & (entry - 1) == 0 else power_of_two(entry, self._limits.min_page_size)
         return padded, min(padded, self._limits.max_page_size)
 
 

@@ -17,6 +17,7 @@ from emu.errors import HailoError, HailoStatus
 PROTOCOL_VERSION = 2
 FLAG_ACK = 1
 MAX_MESSAGE_SIZE = 1500
+MAX_BATCH_SIZE = 63  # HAILO_MAX_BATCH_SIZE, vdma.md 3.1
 IGNORE_APPLICATION_INDEX = 0xFF
 
 _REQUEST = struct.Struct(">5I")

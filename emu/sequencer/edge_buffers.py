@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from emu.errors import HailoError, HailoStatus
+from emu.hef.formats import align_up
 from emu.sequencer.channels import LayerType
 from emu.sequencer.config import CCB, EXTERNAL_DESC, BufferInfo
 from emu.sequencer.host import ContinuousBuilder, HostMemory
@@ -174,7 +175,7 @@ def _pack(edges: Sequence[tuple[Edge, Requirements]]) -> list[_Placement]:
                 continue
             if offset + size <= start - start % page:
                 break
-            offset = max(offset, -(-stop // page) * page)
+            offset = max(offset, align_up(stop, page))
         out.append(_Placement(edge, needed, offset))
         insort(by_offset, (offset, offset + size, edge.start_context, edge.end_context))
     return out

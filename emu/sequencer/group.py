@@ -33,7 +33,6 @@ from emu.sequencer.repeat import group_repeated
 from emu.sequencer.requirements import scatter_gather_limits
 from emu.sequencer.resources import ContextResources, GroupResources, GroupRules
 
-MAX_BATCH_SIZE = 63  # HAILO_MAX_BATCH_SIZE, vdma.md 3.1
 MAX_CONTEXTS = 1024  # with the three that are not dynamic (hef-compile.md 1)
 CHUNK_SIZE = 1461  # CONTEXT_NETWORK_DATA_SINGLE_CONTROL_MAX_SIZE (firmware-actions.md 4)
 _MAX_NETWORKS = 0xFF
@@ -115,10 +114,10 @@ class GroupCompiler:
         options, names = self._configuration.options, self._names
         batches = [options.net_batch.get(name, options.batch) for name in names]
         for name, batch in zip(names, batches, strict=True):
-            if not 0 <= batch <= MAX_BATCH_SIZE:
+            if not 0 <= batch <= control.MAX_BATCH_SIZE:
                 raise HailoError(
                     HailoStatus.HAILO_INVALID_ARGUMENT,
-                    f"batch size {batch} of network {name} is above {MAX_BATCH_SIZE}",
+                    f"batch size {batch} of network {name} is above {control.MAX_BATCH_SIZE}",
                 )
         if len(names) > _MAX_NETWORKS:
             raise HailoError(

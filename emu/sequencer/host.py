@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from emu.errors import HailoError, HailoStatus, UsageError
+from emu.hef.formats import align_up
 from emu.sequencer.profiles import HwConsts
 from emu.sequencer.program import ContinuousBuffer, DescriptorList, DescriptorProgram
 from emu.sequencer.requirements import Requirements
@@ -187,7 +188,7 @@ class HostMemory:
             raise HailoError(HailoStatus.HAILO_OUT_OF_HOST_CMA_MEMORY, f"no contiguous memory for {size} bytes")
         created = ContinuousBuilder(self._next_continuous, size)
         end = self._next_continuous + size
-        self._next_continuous = -(-end // CONTINUOUS_ALIGNMENT) * CONTINUOUS_ALIGNMENT
+        self._next_continuous = align_up(end, CONTINUOUS_ALIGNMENT)
         self._continuous.append(created)
         return created
 

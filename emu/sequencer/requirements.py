@@ -39,7 +39,8 @@ def continuous_limits(device: DeviceProfile) -> DescriptorLimits:
     return DescriptorLimits(512, 512, 4096, device.continuous_min_descriptors, 0x40000)
 
 
-def _power_of_two(value: int, least: int) -> int:
+def power_of_two(value: int, least: int) -> int:
+    """The smallest power of two that is not below either."""
     return 1 << (max(value, least, 1) - 1).bit_length()
 
 
@@ -72,7 +73,7 @@ def multiple_transfers(
     default = limits.default_page_size
     if runtime.page_limit_clamps_default:
         default = min(default, max_page_size)
-    page = default if force_default_page or largest >= default else _power_of_two(largest, limits.min_page_size)
+    page = default if force_default_page or largest >= default else power_of_two(largest, limits.min_page_size)
     if max_page_size > limits.max_page_size or page > max_page_size or page < limits.min_page_size:
         raise _internal(
             f"page of {page} bytes is outside {limits.min_page_size}..{max_page_size} (largest {limits.max_page_size})"
@@ -102,7 +103,7 @@ def multiple_transfers(
             break
         count = required(page)
     if circular:
-        count = _power_of_two(count, limits.min_count)
+        count = power_of_two(count, limits.min_count)
         if count > limits.max_count:
             raise _cannot_meet(f"{count} descriptors in a ring, at most {limits.max_count}")
     return Requirements(count, page)
@@ -137,7 +138,7 @@ def single_transfer(
     per_transfer = -(-size // page) + (0 if is_aligned else 1)
     count = max(min(per_transfer * max_batch + 1, limits.max_count), limits.min_count)
     if circular:
-        count = _power_of_two(count, limits.min_count)
+        count = power_of_two(count, limits.min_count)
     return Requirements(count, page)
 
 
