@@ -62,16 +62,18 @@ def _survey(source: Source, until: int) -> tuple[Counter[str], list[str]]:
     counter: Counter[str] = Counter()
     state = TraceState(source.runtime)
     lines = source.lines()
-    for number, line in enumerate(islice(lines, max(0, until - 1)), 1):
-        record = source.parse(line, number + 1)
-        try:
+    number = 0
+    try:
+        for number, line in enumerate(islice(lines, max(0, until - 1)), 1):
+            record = source.parse(line, number + 1)
             state.follow(record)
-        except FOREIGN as error:
-            raise foreign_record(source, number + 1, error) from None
-        counter[_label(record)] += 1
+            counter[_label(record)] += 1
+        standing = list(state.describe())
+    except FOREIGN as error:
+        raise foreign_record(source, number + 1, error) from None
     for number, line in enumerate(lines, max(1, until)):
         counter[_label(source.parse(line, number + 1))] += 1
-    return counter, list(state.describe())
+    return counter, standing
 
 
 def _label(record: Record) -> str:

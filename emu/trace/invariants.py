@@ -471,11 +471,12 @@ def check(trace: TraceReader) -> Result:
     """Check every record against every rule; HAILO_INVALID_ARGUMENT for a trace that cannot be read."""
     rules = [rule(trace.header.runtime) for rule in RULES]
     by_kind = {kind.value: [rule for rule in rules if not rule.kinds or kind.value in rule.kinds] for kind in Kind}
+    of_any_kind = [rule for rule in rules if not rule.kinds]  # kinds of a later emu are passed over
     result = Result()
     for line, record in enumerate(trace, 2):
         result.events += 1
         try:
-            for rule in by_kind[record["kind"]]:
+            for rule in by_kind.get(record["kind"], of_any_kind):
                 for message in rule.check(record):
                     _report(result, Violation(rule.name, line, record["ns"], *_place(record), message))
         except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -72,10 +72,23 @@ def foreign_record(source: Source, number: int, error: Exception) -> HailoError:
     )
 
 
-def _ns(line: bytes, end: int) -> int:
-    """The time of a line that begins `{"ns":`; -1 where it does not."""
-    digits = line[len(_NS) : end]
-    return int(digits) if line.startswith(_NS) and digits.isdigit() else -1
+def _untimed(line: bytes) -> bytes | None:
+    """A line without its time and its duration; None where they do not stand where emu writes them (it has to be
+    parsed then)."""
+    begin = line.find(b",")
+    if not line.startswith(_NS) or not line[len(_NS) : begin].isdigit():
+        return None
+    end = line.rfind(_DURATION)
+    if end < 0:
+        return line[begin:]
+    if not line[end + len(_DURATION) :].rstrip(b"}\n").isdigit():
+        return None
+    return line[begin:end]
+
+
+def _ns(line: bytes) -> int:
+    """The time of a line that `_untimed` understood."""
+    return int(line[len(_NS) : line.find(b",")])
 
 
 @dataclass(slots=True)
@@ -154,11 +167,10 @@ class Matcher:
                     continue
                 if one is None or other is None:
                     return one, other
-                cut_one, cut_other = one.find(b","), other.find(b",")
-                end_one, end_other = one.rfind(_DURATION), other.rfind(_DURATION)
-                if one[cut_one:end_one] != other[cut_other:end_other]:
+                inner = _untimed(one)
+                if inner is None or inner != _untimed(other):
                     return one, other
-                if timed and not self._same_time(_ns(one, cut_one), _ns(other, cut_other)):
+                if timed and not self._same_time(_ns(one), _ns(other)):
                     return one, other
                 skipped += 1
         finally:
@@ -174,14 +186,15 @@ class Matcher:
             reading.held = (_END, None)
             return None
         reading.number += 1
-        source = reading.source
-        record = source.parse(line, reading.number + 1)
-        try:
-            return self._place(side, _Item(record, reading.number))
-        except FOREIGN as error:
-            raise foreign_record(source, reading.number + 1, error) from None
+        return self._place(side, _Item(reading.source.parse(line, reading.number + 1), reading.number))
 
     def _place(self, side: int, item: _Item) -> Divergence | None:
+        try:
+            return self._placed(side, item)
+        except FOREIGN as error:
+            raise foreign_record(self.sides[side].source, item.number + 1, error) from None
+
+    def _placed(self, side: int, item: _Item) -> Divergence | None:
         record = item.record
         kind = record["kind"]
         if kind == "wait":
@@ -314,11 +327,12 @@ class Matcher:
         what = []
         for name in {**a, **b}:
             one, other = a.get(name), b.get(name)
-            if not self._literal and name.endswith("packed_vdma_channel_id"):
-                one = semantics.channel_place(a[name], self.sides[0].source.runtime)
-                other = semantics.channel_place(b[name], self.sides[1].source.runtime)
-            elif not self._literal and name == "dma_address" and self._same_address(a[name], b[name]):
-                continue
+            if not self._literal and isinstance(one, int) and isinstance(other, int):
+                if name.endswith("packed_vdma_channel_id"):
+                    one = semantics.channel_place(one, self.sides[0].source.runtime)
+                    other = semantics.channel_place(other, self.sides[1].source.runtime)
+                elif name == "dma_address" and self._same_address(one, other):
+                    continue
             if one != other:
                 what.append(f"{name} {one} != {other}")
         return what

@@ -13,7 +13,7 @@ from emu.errors import HailoError, HailoStatus
 from emu.files import open_regular, shown
 from emu.recognise import foreign_name
 from emu.sequencer.actions import RUNTIMES
-from emu.trace.events import END, SCHEMA, SCHEMA_VERSION, Header, Kind
+from emu.trace.events import END, SCHEMA, SCHEMA_VERSION, Header
 
 Record = dict[str, Any]
 
@@ -21,7 +21,12 @@ _MAX_HEADER = 1 << 16
 _TELL = (1 << 14) - 1  # records between two calls of `advance`
 _SAYS_TRACE = re.compile(rb'"schema"\s*:\s*"' + SCHEMA.encode() + rb'"')
 _END = f'"{END}"'.encode()
-_KINDS = frozenset(kind.value for kind in Kind) | {END}
+_TYPES: dict[str, type] = {
+    **dict.fromkeys(("ns", "application", "action_index", "bytes", "frame", "duration"), int),
+    **dict.fromkeys(("kind", "context", "action", "unit", "cause", "woke"), str),
+    "arguments": dict,
+}
+_TYPE_NAMES: dict[type, str] = {int: "whole number of 64 bits", str: "text", dict: "object"}
 
 
 def is_trace(head: bytes) -> bool:
@@ -75,15 +80,18 @@ class TraceReader:
             yield self.parse(line, number)
 
     def parse(self, line: bytes, number: int) -> Record:
-        """One line as a record; its kind is known, its time a number."""
+        """One line as a record: it has a time and a kind, and the keys of the schema have their types."""
         try:
             record = orjson.loads(line)
         except orjson.JSONDecodeError:
             raise self._error("the line is cut off or damaged", number) from None
-        if not isinstance(record, dict) or record.get("kind") not in _KINDS or not isinstance(record.get("ns"), int):
+        if not isinstance(record, dict) or "ns" not in record or "kind" not in record:
             raise self._error("the line is no trace record", number)
-        if not isinstance(record.get("arguments", {}), dict):
-            raise self._error("the arguments of the record are no object", number)
+        type_of = _TYPES.get
+        for name, value in record.items():
+            kind = type(value)
+            if (expected := type_of(name, kind)) is not kind:
+                raise self._error(f"{name} of the record is no {_TYPE_NAMES[expected]}", number)
         return record
 
     def _is_end(self, line: bytes, number: int) -> bool:

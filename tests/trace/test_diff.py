@@ -17,7 +17,7 @@ from emu.trace import semantics
 from emu.trace.diff import compare
 from emu.trace.reader import TraceReader
 from tests.conftest import DATA, SHARED, needs_shared
-from tests.trace.helpers import SINGLE, TWO_CONTEXT, Cli, Record, actions, changed, traced, write_trace
+from tests.trace.helpers import SINGLE, TWO_CONTEXT, Cli, Record, actions, changed, records_of, traced, write_trace
 
 
 def _compare(a: Path, b: Path, tolerance: float | None = None) -> list[str] | None:
@@ -31,6 +31,30 @@ def _swap(records: list[Record], first: int, second: int) -> None:
     for name in ("ns", "action_index"):
         if name in records[first] and name in records[second]:
             records[first][name], records[second][name] = records[second][name], records[first][name]
+
+
+@pytest.mark.parametrize("first", ["ns", "kind", "application", "context", "action", "arguments", "duration"])
+def test_the_order_of_keys_hides_nothing(first: str, two_context: Path, tmp_path: Path) -> None:
+    """Whatever key a line begins with, a change of any value of meaning is found."""
+
+    def ordered(records: list[Record]) -> None:
+        records[1:] = [{first: one[first], **one} if first in one else one for one in records[1:]]
+
+    plain = changed(two_context, tmp_path / "plain", ordered)
+    at = actions(records_of(two_context), "ENABLE_LCU_DEFAULT", "dynamic_1")[0]
+    for name, value in (
+        ("kind", "unit"),
+        ("context", "dynamic_0"),
+        ("action", "DISABLE_LCU"),
+        ("arguments", {"packed_lcu_id": 77}),
+    ):
+
+        def change(records: list[Record], name: str = name, value: object = value) -> None:
+            records[at][name] = value
+            ordered(records)
+
+        assert _compare(plain, changed(two_context, tmp_path / "x", change)) is not None, name
+    assert _compare(two_context, plain) is None
 
 
 # -- equal
