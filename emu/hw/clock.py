@@ -10,16 +10,12 @@ import simpy
 
 
 class Clock(simpy.Environment):
-    """simpy's event queue with integer time. `events` is the number of discrete events processed."""
+    """simpy's event queue with integer `time` in ns. `events` is the number of discrete events processed."""
 
     def __init__(self) -> None:
         super().__init__(initial_time=0)
         self.events = 0
-
-    @property
-    def time(self) -> int:
-        """Now, in ns."""
-        return int(self._now)
+        self.time = 0
 
     @property
     def quiet(self) -> bool:
@@ -35,22 +31,24 @@ class Clock(simpy.Environment):
 
     def run_until(self, stop: Callable[[], bool]) -> bool:
         """Process events until `stop()`; False if the queue ran empty before."""
+        queue, advance = self._queue, self._advance
         while not stop():
-            if not self._queue:
+            if not queue:
                 return False
-            self._advance()
+            advance()
         return True
 
     def run_to(self, ns: int) -> None:
         """Process everything up to and including `ns` and stand there."""
         while self._queue and self._queue[0][0] <= ns:
             self._advance()
-        self._now = max(self._now, ns)
+        self._now = self.time = max(self.time, ns)
 
     def _advance(self) -> None:
         # simpy's step() without its exceptions for an empty queue, which is a normal end here
         self.events += 1
-        self._now, _, _, event = heappop(self._queue)
+        now, _, _, event = heappop(self._queue)
+        self._now = self.time = int(now)
         callbacks: list[Callable[[Any], None]] | None = event.callbacks
         event.callbacks = None  # type: ignore[assignment]
         assert callbacks is not None

@@ -81,7 +81,7 @@ class Core:
     def close_internal_edges(self) -> None:
         """Close what a context left open: its inter-context, DDR and cache channels."""
         for key, edge in list(self.edges.items()):
-            if edge.kind is not EdgeKind.BOUNDARY:
+            if not edge.boundary:
                 edge.channel.close()
                 del self.edges[key]
 
@@ -136,7 +136,7 @@ class Core:
         for one in self.passes:
             one.cancelled = True
             for edge in one.inputs + one.outputs:
-                if edge.kind is EdgeKind.BOUNDARY:
+                if edge.boundary:
                     edge.channel.claimed = edge.channel.processed
         self.passes.clear()
         self.changed.notify()
@@ -177,7 +177,7 @@ class Core:
                 return f"{edge.describe()}: {reason}"
             hungry = hungry or f"{edge.describe()}: {reason}"
         for edge in one.outputs:
-            reason = self._output_blocked(edge, one.flow.frames_inside)
+            reason = self._output_blocked(edge, one.frames_inside)
             if reason:
                 return f"{edge.describe()}: {reason}"
         # that the host is late is the last thing to say: everything else is a fault of the lists
@@ -191,7 +191,7 @@ class Core:
     def _queue_empty(self, edge: Edge) -> bool:
         channel = edge.channel
         return (
-            edge.kind is EdgeKind.BOUNDARY
+            edge.boundary
             and channel.host_opened
             and not channel.paused
             and channel.packed in self.burst.jobs
@@ -209,7 +209,7 @@ class Core:
             return self._ddr_blocked(edge)
         if not edge.fetched:
             return "no FETCH_DATA_FROM_VDMA_CHANNEL granted it credits"
-        if edge.kind is not EdgeKind.BOUNDARY:
+        if not edge.boundary:
             return ""
         if not channel.host_opened:
             return "its host side was never opened"
@@ -236,12 +236,12 @@ class Core:
             return f"its channel is mapped to stream {channel.mapped_stream}"
         if edge.kind is EdgeKind.DDR:
             return self._ddr_blocked(edge)
-        if edge.kind is not EdgeKind.BOUNDARY:
+        if not edge.boundary:
             return ""
         if not channel.host_opened:
             return "its host side was never opened"
         # a frame needs its buffer when it comes out; the core may hold as many more as are under way in it
-        inside = frames_inside * self._transfers(edge) * edge.descriptors_per_frame
+        inside = frames_inside * edge.transfers * edge.descriptors_per_frame
         if self._lacks_buffer(edge) or channel.claimed - channel.available >= inside > 0:
             return f"the host has queued no buffer ({channel.counters()})"
         if not inside and channel.available - channel.claimed < edge.buffer.descriptors_per_transfer:
@@ -250,10 +250,8 @@ class Core:
 
     def _lacks_buffer(self, edge: Edge) -> bool:
         """Whether the next frame out has nowhere to go; an NMS frame is many transfers, queued one by one."""
-        return (
-            edge.kind is EdgeKind.BOUNDARY
-            and edge.channel.available - edge.channel.processed < edge.buffer.descriptors_per_transfer
-        )
+        channel = edge.channel
+        return edge.boundary and channel.available - channel.processed < channel.descriptors_per_transfer
 
     def _ddr_blocked(self, edge: Edge) -> str:
         if edge.buffer.buffer_type == HostBufferType.CCB:
@@ -273,7 +271,7 @@ class Core:
         for edge in one.inputs:
             channel = edge.channel
             per_frame = edge.descriptors_per_frame
-            if edge.kind is EdgeKind.BOUNDARY:
+            if edge.boundary:
                 number = channel.claimed // per_frame
                 channel.claimed += per_frame
                 if wanted and self.host is not None:
@@ -281,15 +279,15 @@ class Core:
             elif wanted and edge.kind is not EdgeKind.DDR:
                 contents.append(kept(self._internal_content(edge, one.launched)))
         for edge in one.outputs:
-            if edge.kind is EdgeKind.BOUNDARY:
-                edge.channel.claimed += edge.descriptors_per_frame * self._transfers(edge)
+            if edge.boundary:
+                edge.channel.claimed += edge.descriptors_per_frame * edge.transfers
         return contents
 
     def _contents_wanted(self, one: FramePass) -> bool:
         """Whether anybody will look at what this pass puts out: the host, or a later context."""
         if self.observer is not None or (self.host is not None and self.host.keeps_outputs):
             return True
-        return any(edge.kind is not EdgeKind.BOUNDARY for edge in one.outputs)
+        return one.writes_memory
 
     def take(self, one: FramePass, frame: int, contents: list[Payload]) -> None:
         """The input of a frame has been fetched; schedule its outputs."""
@@ -302,17 +300,13 @@ class Core:
             self._count(one, edge, 1)
             if self.tracer is not None:
                 self._trace(one, edge, frame, now)
-            if edge.kind is EdgeKind.BOUNDARY and self.host is not None:
-                self._tell_host(edge, partial(self._input_done, edge))
+            if edge.boundary and self.host is not None:
+                if self.interrupts is None:
+                    self.host.input_done(edge.channel, 1, now)
+                else:
+                    self.interrupts(edge.channel.packed, partial(self._input_done, edge))
         common = Essence(contents, self.moment()) if self._contents_wanted(one) else None
-        done = one.instant(one.flow.output_done_ns(frame))
-        self.clock.at(done, lambda: self._deliver(one, frame, common))
-
-    def _tell_host(self, edge: Edge, deliver: Callable[[], None]) -> None:
-        if self.interrupts is None:
-            deliver()
-        else:
-            self.interrupts(edge.channel.packed, deliver)
+        self.clock.at(one.instant(one.flow.output_done_ns(frame)), partial(self._deliver, one, frame, common))
 
     def _input_done(self, edge: Edge) -> None:
         assert self.host is not None
@@ -325,33 +319,31 @@ class Core:
     def _deliver(self, one: FramePass, frame: int, common: Essence | None) -> None:
         if one.cancelled:
             return
-        if one.completed < frame or any(self._lacks_buffer(edge) for edge in one.outputs):
+        if one.completed < frame or [edge for edge in one.outputs if self._lacks_buffer(edge)]:
             self.clock.process(self._deliver_later(one, frame, common))
             return
         now = self.clock.time
         number = one.first_frame + frame
         for edge in one.outputs:
-            name = self.stream_names.get(edge.channel.packed)
-            if edge.kind is not EdgeKind.BOUNDARY or name is None:
-                name = f"{one.context.name} stream {edge.stream}"
-            content = (
-                None
-                if common is None
-                else synthetic(name, self.seed, number, common, edge.frame_bytes * self._transfers(edge))
-            )
+            content = None if common is None else self._content(one, edge, number, common)
             self._count(one, edge, 1)
             if self.observer is not None:
                 self.observer.transfer(edge, number, digest(content))
             if self.tracer is not None:
                 self._trace(one, edge, frame, now)
-            if edge.kind is EdgeKind.BOUNDARY:
+            if edge.boundary:
                 if self.host is not None:
-                    self._tell_host(edge, partial(self._output_done, edge, number, content))
+                    if self.interrupts is None:
+                        self.host.output_done(edge.channel, number, content, now)
+                    else:
+                        self.interrupts(edge.channel.packed, partial(self._output_done, edge, number, content))
             elif content is not None:
                 self._write_internal(edge, frame, content)
         one.completed += 1
-        self.ddr.count_frames(1)
-        self.nms.count_frames(one.network, 1)
+        if self.ddr.pairs:
+            self.ddr.count_frames(1)
+        if self.nms.units:
+            self.nms.count_frames(one.network, 1)
         finished = self.clusters.count_frames(one.network, 1)
         if self.tracer is not None:
             for lcu in finished:
@@ -360,6 +352,12 @@ class Core:
             self._finish(one)
         elif one.completed % one.batch == 0:
             self.changed.notify()
+
+    def _content(self, one: FramePass, edge: Edge, number: int, common: Essence) -> Payload:
+        name = self.stream_names.get(edge.channel.packed)
+        if not edge.boundary or name is None:
+            name = f"{one.context.name} stream {edge.stream}"
+        return synthetic(name, self.seed, number, common, edge.frame_bytes * edge.transfers)
 
     def _deliver_later(self, one: FramePass, frame: int, common: Essence | None) -> Generator[simpy.Event, None, None]:
         """Frames stay in the core, in order, until the host has queued buffers for them."""
@@ -393,8 +391,8 @@ class Core:
             return 0
         for edge in one.inputs + one.outputs:
             self._count(one, edge, frames)
-            if edge.kind is EdgeKind.BOUNDARY:
-                step = frames * edge.descriptors_per_frame * self._transfers(edge)
+            if edge.boundary:
+                step = frames * edge.descriptors_per_frame * edge.transfers
                 edge.channel.available += step
                 edge.channel.claimed += step
         one.launched += frames
@@ -408,17 +406,13 @@ class Core:
         return frames
 
     def _count(self, one: FramePass, edge: Edge, frames: int) -> None:
-        transfers = self._transfers(edge)
-        channel = edge.channel
+        transfers, channel = frames * edge.transfers, edge.channel
         edge.done += frames
-        channel.processed += frames * transfers * edge.descriptors_per_frame
-        channel.transfers += frames * transfers
-        size = frames * transfers * edge.frame_bytes
+        channel.processed += transfers * edge.descriptors_per_frame
+        channel.transfers += transfers
+        size = transfers * edge.frame_bytes
         channel.bytes += size
         one.context.data_bytes += size
-
-    def _transfers(self, edge: Edge) -> int:
-        return edge.channel.transfers_per_frame if edge.kind is EdgeKind.BOUNDARY else 1
 
     def _internal_content(self, edge: Edge, frame: int) -> Content | None:
         found = self.vdma.memory_behind(edge.buffer, frame, edge.descriptors_per_frame)
@@ -441,7 +435,7 @@ class Core:
 
     def _trace(self, one: FramePass, edge: Edge, frame: int, now: int) -> None:
         assert self.tracer is not None
-        name = self.stream_names.get(edge.channel.packed, "") if edge.kind is EdgeKind.BOUNDARY else ""
+        name = self.stream_names.get(edge.channel.packed, "") if edge.boundary else ""
         self.tracer.emit(
             Event(
                 now,
@@ -450,12 +444,12 @@ class Core:
                 one.context.name,
                 unit=edge.channel.describe(),
                 cause=f"{edge.kind.value} stream {edge.stream}" + (f" {name}" if name else ""),
-                bytes=edge.frame_bytes * self._transfers(edge),
+                bytes=edge.frame_bytes * edge.transfers,
                 frame=one.first_frame + frame,
                 arguments={
                     "available": edge.channel.available,
                     "processed": edge.channel.processed,
-                    "transfers": self._transfers(edge),
+                    "transfers": edge.transfers,
                     "dma_address": edge.buffer.dma_address,
                 },
             )

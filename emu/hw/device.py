@@ -158,14 +158,14 @@ class Device:
         channel = self.vdma.channels.get(packed)
         if channel is None or not channel.host_opened or channel.buffer is None:
             raise UsageError(f"channel {packed} is not open")
-        per_transfer = channel.buffer.descriptors_per_transfer
+        wanted = transfers * channel.descriptors_per_transfer
         free = channel.length - (channel.available - channel.processed)
-        if transfers * per_transfer > free:
-            raise UsageError(
-                f"channel {packed}: {transfers} transfers need {transfers * per_transfer} descriptors, {free} are free"
-            )
-        channel.available += transfers * per_transfer - min(channel.lost, transfers * per_transfer)
-        channel.lost = 0
+        if wanted > free:
+            raise UsageError(f"channel {packed}: {transfers} transfers need {wanted} descriptors, {free} are free")
+        channel.available += wanted
+        if channel.lost:
+            channel.available -= min(channel.lost, wanted)
+            channel.lost = 0
         if self.observer is not None:
             self.observer.launch(channel, transfers)
         if self.tracer is not None:
@@ -183,7 +183,8 @@ class Device:
 
     def run_until(self, stop: Callable[[], bool]) -> bool:
         """Let simulated time pass until `stop()`; False if nothing can progress before that."""
-        return self.clock.run_until(lambda: self.firmware.error is not None or stop())
+        firmware = self.firmware
+        return self.clock.run_until(lambda: firmware.error is not None or stop())
 
     def soft_reset(self) -> None:
         """The whole chip: applications, memory, units."""

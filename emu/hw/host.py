@@ -58,6 +58,7 @@ class Host:
         self.batch = batch
         self.inputs = {s.packed_vdma_channel_id: StreamState(s) for s in streams if s.direction is Direction.H2D}
         self.outputs = {s.packed_vdma_channel_id: StreamState(s) for s in streams if s.direction is Direction.D2H}
+        self._awaited = tuple((self.outputs or self.inputs).values())
         self._input_frames = inputs
         self.keeps_outputs = keep_outputs
         self._host_ns = host_ns
@@ -67,8 +68,9 @@ class Host:
     @property
     def done(self) -> bool:
         """Whether the frames asked for have been delivered on every output (taken, where there is none)."""
-        states = self.outputs or self.inputs
-        return all(state.done >= self._goal for state in states.values())
+        goal = self._goal
+        # asked at every event: a list is faster than all()
+        return not [state for state in self._awaited if state.done < goal]
 
     def set_goal(self, frames: int) -> None:
         """Stop at this many frames (the last, partial batch runs after a batch switch)."""
@@ -108,8 +110,7 @@ class Host:
         channel = self.device.vdma.channels.get(packed)
         if channel is None or channel.buffer is None:
             return False
-        free = channel.length - (channel.available - channel.processed)
-        return free > channel.buffer.descriptors_per_transfer
+        return channel.length - channel.available + channel.processed > channel.descriptors_per_transfer
 
     def _queue_output(self, packed: int, state: StreamState) -> None:
         """Keep eight transfers queued, but none beyond the eight behind the last frame wanted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import simpy
@@ -75,6 +75,12 @@ class FramePass:
     starved: bool = False
     rebased: int = 0
     cancelled: bool = False
+    frames_inside: int = field(init=False)
+    writes_memory: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.frames_inside = self.flow.frames_inside
+        self.writes_memory = any(not edge.boundary for edge in self.outputs)
 
     @property
     def all_launched(self) -> bool:

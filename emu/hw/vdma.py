@@ -75,16 +75,14 @@ class Channel:
     available: int = 0
     claimed: int = 0
     processed: int = 0
+    length: int = 0
+    descriptors_per_transfer: int = 1
     transfers_per_frame: int = 1
     transfers: int = 0
     bytes: int = 0
     stalled: bool = False
     slow: float = 1.0
     lost: int = 0
-
-    @property
-    def length(self) -> int:
-        return self.buffer.total_desc_count if self.buffer is not None else 0
 
     @property
     def num_available(self) -> int:
@@ -96,12 +94,14 @@ class Channel:
 
     def open(self, buffer: HostBufferInfo) -> None:
         self.buffer, self.host_opened = buffer, True
+        self.length, self.descriptors_per_transfer = buffer.total_desc_count, buffer.descriptors_per_transfer
         self.available = self.claimed = self.processed = 0
         self.paused = self.dummy = False
         self.mapped_stream = None
 
     def close(self) -> None:
         self.buffer, self.host_opened, self.boundary = None, False, False
+        self.length, self.descriptors_per_transfer = 0, 1
         self.available = self.claimed = self.processed = 0
         self.paused = self.dummy = False
         self.mapped_stream = None
@@ -132,7 +132,8 @@ class Edge:
     """An activated edge layer: a channel feeding or draining a stream of the core.
 
     `done` counts the frames of the present pass; `fetched`: FETCH_DATA granted its credits. `frame_bytes` is what one
-    transfer moves (one frame, but for on-chip NMS), `entries` the cache entries of a side.
+    transfer moves (one frame, but for on-chip NMS, where a frame takes several `transfers`), `entries` the cache
+    entries of a side.
     """
 
     kind: EdgeKind
@@ -147,22 +148,29 @@ class Edge:
     entries: int = 1
     done: int = 0
     fetched: bool = False
+    boundary: bool = field(init=False)
+    transfers: int = field(init=False)
+    frame_bytes: int = field(init=False)
+    descriptors_per_frame: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.boundary = self.kind is EdgeKind.BOUNDARY
+        self.transfers = self.channel.transfers_per_frame if self.boundary else 1
+        self.carry(self.entries)
+
+    def carry(self, entries: int) -> None:
+        """A transfer moves so many entries of a cache (1: it is none)."""
+        self.entries = entries
+        if self.kind is EdgeKind.DDR:
+            self.frame_bytes = self.registers.core_bytes_per_buffer * self.registers.core_buffers_per_frame
+            self.descriptors_per_frame = -(-self.frame_bytes // self.buffer.desc_page_size)
+        else:
+            self.frame_bytes = self.buffer.bytes_in_pattern * entries
+            self.descriptors_per_frame = self.buffer.descriptors_per_transfer * entries
 
     @property
     def direction(self) -> Direction:
         return self.channel.direction
-
-    @property
-    def frame_bytes(self) -> int:
-        if self.kind is EdgeKind.DDR:
-            return self.registers.core_bytes_per_buffer * self.registers.core_buffers_per_frame
-        return self.buffer.bytes_in_pattern * self.entries
-
-    @property
-    def descriptors_per_frame(self) -> int:
-        if self.kind is EdgeKind.DDR:
-            return -(-self.frame_bytes // self.buffer.desc_page_size)
-        return self.buffer.descriptors_per_transfer * self.entries
 
     def describe(self) -> str:
         return f"{self.kind.value} stream {self.stream} on {self.channel.describe()}"

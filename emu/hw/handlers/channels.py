@@ -111,7 +111,7 @@ def activate_ddr_buffer_output(fw: Firmware, a: Any) -> None:
 def activate_cache_input(fw: Firmware, a: Any) -> None:
     """Configure a channel that reads entries of a cache."""
     edge = _activate(fw, a, EdgeKind.CACHE, Direction.H2D, a.network_index)
-    edge.entries = max(1, (a.total_desc_count - 1) // edge.buffer.descriptors_per_transfer)
+    edge.carry(max(1, (a.total_desc_count - 1) // edge.buffer.descriptors_per_transfer))
 
 
 def activate_cache_output(fw: Firmware, a: Any) -> None:
@@ -119,7 +119,7 @@ def activate_cache_output(fw: Firmware, a: Any) -> None:
     check_network(fw, a.network_index)
     require(a.batch_size > 0, S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE, "a cache output of 0 entries")
     edge = _activate(fw, a, EdgeKind.CACHE, Direction.D2H, a.network_index)
-    edge.entries = a.batch_size
+    edge.carry(a.batch_size)
 
 
 def _activate(fw: Firmware, a: Any, kind: EdgeKind, direction: Direction, network: int) -> Edge:
