@@ -347,7 +347,7 @@ class Firmware:
                     )
                 )
             while (ready := wait.ready()) is None:
-                if self._switch_to is not None and not self.batch_switching:
+                if self._may_switch_batch(context):
                     yield from self._serve_batch_switch(generation)
                     continue
                 yield device.core.changed.wait()
@@ -382,7 +382,7 @@ class Firmware:
         self.context = context
         yield from self._meet_clock(generation)
         while not core.idle:
-            if self._switch_to is not None and not self.batch_switching:
+            if self._may_switch_batch(context):
                 yield from self._serve_batch_switch(generation)
                 continue
             self.waiting = self.device.network_idle_wait
@@ -390,6 +390,21 @@ class Firmware:
             self._check(generation)
             self.now = max(self.now, self.clock.time)
         self.waiting = None
+
+    def _may_switch_batch(self, context: Context) -> bool:
+        """Whether a batch switch that the host asked for takes place now.
+
+        Contexts that take turns finish the batch whose input has come in: the batch-switching list expects the edge
+        layers of context 0 (house rule).
+        """
+        application = self.application
+        if self._switch_to is None or self.batch_switching or application is None:
+            return False
+        if application.single_context:
+            return True
+        passes = self.device.core.passes
+        is_first = context.type is ContextType.PRELIMINARY or context is application.dynamic[0]
+        return is_first and not (passes and all(one.all_launched for one in passes))
 
     def _serve_batch_switch(self, generation: int) -> Steps:
         """ENABLE over ENABLE with another batch: run the batch-switching list, then go on (firmware-actions.md 8)."""
@@ -419,7 +434,7 @@ class Firmware:
     @property
     def resting(self) -> bool:
         """Whether the application has nothing to do before the host acts: frames, another batch or application."""
-        if self.waiting is None or self.waiting.ready() is not None:
+        if self.waiting is None or self.waiting.ready() is not None or self.waiting.hopeless():
             return False
         if self.step is not None and self.step.type in HOST_WAITS:
             return True

@@ -13,7 +13,7 @@ class Wait(NamedTuple):
     """`ready` is asked again whenever anything changed; `what` names the wait, `chain` why it does not end.
 
     `data` waits are for frames: before one, the context lets its granted inputs flow. `woke_by` names the unit that
-    satisfies the wait.
+    satisfies the wait. `hopeless`: no frame, nothing but a reset will end it.
     """
 
     what: str
@@ -21,6 +21,7 @@ class Wait(NamedTuple):
     chain: Callable[[], list[str]]
     woke_by: str
     data: bool = False
+    hopeless: Callable[[], bool] = lambda: False
 
 
 def at(ns: int, what: str, woke_by: str) -> Wait:
@@ -30,4 +31,4 @@ def at(ns: int, what: str, woke_by: str) -> Wait:
 
 def never(what: str, reason: str, data: bool = False) -> Wait:
     """A wait that nothing can satisfy any more."""
-    return Wait(what, lambda: None, lambda: [reason], "", data)
+    return Wait(what, lambda: None, lambda: [reason], "", data, lambda: True)

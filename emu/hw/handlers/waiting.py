@@ -31,7 +31,7 @@ def lcu_interrupt(fw: Firmware, a: Any) -> Wait:
         lines = [f"{lcu.describe()} has seen {lcu.frames} of {lcu.target} frames"]
         return lines + frames_chain(fw, lcu.network)
 
-    return Wait(what, ready, chain, what, data=True)
+    return Wait(what, ready, chain, what, data=True, hopeless=lambda: not lcu.counting and not lcu.done)
 
 
 def sequencer_done_interrupt(fw: Firmware, a: Any) -> Wait:

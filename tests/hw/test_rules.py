@@ -1,0 +1,101 @@
+"""Rules of execution that no capture depends on: each would otherwise change unseen."""
+
+from __future__ import annotations
+
+import pytest
+
+from emu.hw.device import Device
+from emu.hw.session import StalledError
+from emu.hw.vdma import Edge
+from emu.sequencer.actions import ActionType
+from emu.sequencer.control import ContextSwitchStatus, change_context_switch_status, decode_response
+from emu.sequencer.program import Direction
+from tests.hw.lists import (
+    INTER_IN,
+    INTER_OUT,
+    Lists,
+    act,
+    changed,
+    close,
+    double,
+    single,
+    stream_out,
+    without,
+)
+
+
+def test_an_input_moves_nothing_before_it_is_resumed() -> None:
+    lists = single()
+    lists.dynamic[0] = without(lists.dynamic[0], "RESUME_VDMA_CHANNEL")
+    with pytest.raises(StalledError, match="the channel is paused"):
+        lists.run(1)
+
+
+def test_an_edge_layer_that_was_closed_can_be_activated_again() -> None:
+    lists = double()
+    again = [stream_out("INTER_CONTEXT", INTER_OUT, 10, 3), close("DEACTIVATE_VDMA_CHANNEL", INTER_OUT, 2)]
+    lists.dynamic[0][0:0] = again
+    assert all(stream.frames == 3 for stream in lists.run(3).groups[0].streams)
+
+
+def test_a_reset_burst_task_gets_its_job_from_the_new_batch() -> None:
+    lists = single(batch=4)
+    lists.batch_switching.insert(0, act("BURST_CREDITS_TASK_RESET"))
+    assert all(stream.frames == 6 for stream in lists.run(6).groups[0].streams)
+
+
+def test_an_input_belongs_to_the_network_that_its_credits_name() -> None:
+    """ACTIVATE_INTER_CONTEXT_INPUT leaves network_index at 0 (hef-compile.md 4.5)."""
+    lists = double(networks=2)
+    lists.dynamic[1] = changed(lists.dynamic[1], "FETCH_DATA_FROM_VDMA_CHANNEL", network_index=1)
+    seen: list[Edge] = []
+
+    def hooked(device: Device) -> None:
+        device.action_hooks.append(
+            lambda context, step: (
+                seen.append(device.core.edges[Direction.H2D, 4])
+                if step.type is ActionType.WAIT_FOR_DMA_IDLE_ACTION
+                else None
+            )
+        )
+
+    lists.run(1, on_device=hooked)
+    assert [(edge.channel.packed, edge.network) for edge in seen] == [(INTER_IN, 1)]
+
+
+def test_a_disabled_lcu_counts_no_more_where_configuration_starts_units() -> None:
+    def lists(*entries: str) -> Lists:
+        one = single(device="hailo15h", runtime="5.2")
+        one.dynamic[0][-1:-1] = [act(name, packed_lcu_id=7) for name in entries]
+        return one
+
+    assert lists("SWITCH_LCU_BATCH", "LCU_INTERRUPT").run(1).groups[0].streams[0].frames == 1
+    with pytest.raises(StalledError, match="cluster 0 LCU 7 is not enabled"):
+        lists("SWITCH_LCU_BATCH", "DISABLE_LCU", "LCU_INTERRUPT").run(1)
+
+
+@pytest.mark.parametrize("context", ["dynamic_0", "dynamic_1"])
+@pytest.mark.parametrize("transfers", range(0, 20, 2))
+def test_the_batch_of_contexts_that_take_turns_can_be_switched_at_any_moment(context: str, transfers: int) -> None:
+    """ENABLE over ENABLE while frames are under way: the batch that has come in is finished first."""
+    session = double(batch=4).session(frames=40)
+    device, host = session.device, session._host(session.program.network_groups[0], 40, 4, 0)
+    device.attach_host(host)
+    device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0))
+    host.queue_outputs()
+    host.set_goal(12)
+    host.feed()
+
+    def there() -> bool:
+        firmware = device.firmware
+        is_here = firmware.context is not None and firmware.context.name == context and firmware.waiting is not None
+        return is_here and device.boundary_transfers >= transfers
+
+    device.run_until(there)
+    reply = device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0, 2))
+    assert decode_response(reply).major_status == 0
+    host.set_goal(40)
+    host.feed()
+    device.run_until(lambda: host.done)
+    assert device.firmware.error is None
+    assert host.done and device.firmware.batch == 2
