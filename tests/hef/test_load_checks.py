@@ -100,6 +100,16 @@ def test_the_connected_context_must_fit(name, connection, field, value, runtime)
     assert status(name, connected(field, value, connection), runtime) == 26
 
 
+@pytest.mark.parametrize("runtime", BOTH)
+@pytest.mark.parametrize("buffers, expected", [(65535, 0), (65536, 26)])
+def test_the_rows_of_a_ddr_buffer_must_fit(buffers, expected, runtime):
+    def change(message):
+        for layer in layers(message, 2):
+            layer.context_switch_info.buffers = buffers
+
+    assert status("ddr1_a", change, runtime) == expected
+
+
 def internal(change_layer):
     def change(message):
         for layer in layers(message, 1):
