@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from emu.cli.log import warn
 from emu.cli.options import HefOptions, Model, located
 from emu.errors import UsageError
 from emu.hef import Hef, open_hef
@@ -37,3 +38,10 @@ def compile_model(model: Model, common: HefOptions) -> tuple[Hef, Program]:
     with located(model.name):
         hef = open_hef_model(model, common)
         return hef, compile_hef(hef, options)
+
+
+def warn_of_clock(assumed_hz: float, clock_hz: float) -> None:
+    """HailoRT warns too where the NN clock is not the one that the HEF was compiled for (vdma.md 7)."""
+    if clock_hz != assumed_hz:
+        clock = f"{clock_hz / 1e6:g} MHz"
+        warn(f"the HEF was compiled for {assumed_hz / 1e6:g} MHz, the NN clock is {clock}: compute times are scaled")

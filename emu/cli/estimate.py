@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from emu.cli.document import print_document
-from emu.cli.options import HefOptions, hef_options_with_batches, located, open_model
+from emu.cli.options import HefOptions, compute_time_option, hef_options_with_batches, located, open_model
 from emu.errors import UsageError
 from emu.sequencer.control import MAX_BATCH_SIZE
 
@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("hef", required=False)
 @hef_options_with_batches
-@click.option(
-    "--compute-time",
-    type=click.FloatRange(min=0),
-    metavar="NS",
-    help="Measured time from the last input byte to the outputs, in place of the HEF's own figures.",
-)
+@compute_time_option
 @click.option(
     "--table",
     metavar="PARAMS_M,OPS_G,HxWxC",
@@ -53,7 +48,7 @@ def command(
             click.echo("\n".join(_table_text(guess)))
         return
     assert hef is not None
-    from emu.cli.compiling import compile_options, open_hef_model
+    from emu.cli.compiling import compile_options, open_hef_model, warn_of_clock
     from emu.estimate import estimate
 
     model, options = open_model(hef), compile_options(common)
@@ -66,6 +61,7 @@ def command(
             link=common.link,
             compute_time_ns=compute_time,
         )
+    warn_of_clock(result.assumed_clock_hz, result.clock_hz)
     if as_json:
         print_document(result.document())
     else:
@@ -78,8 +74,6 @@ def _text(result: Estimate) -> Iterator[str]:
         f"estimate for {result.network_group} ({result.model}) on {result.device}, link {result.link}, {clock}, "
         f"HailoRT {result.runtime}"
     )
-    if result.clock_hz != result.assumed_clock_hz:
-        yield f"the HEF was compiled for {result.assumed_clock_hz / 1e6:g} MHz: compute times are scaled to {clock}"
     for figures in result.batches:
         yield ""
         yield from _batch_text(figures, result.single_context)

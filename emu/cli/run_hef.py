@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from emu.cli.compiling import compile_model, compile_options
+from emu.cli.compiling import compile_model, compile_options, warn_of_clock
 from emu.cli.document import print_document
 from emu.cli.log import warn
 from emu.cli.options import output_directory, output_path
@@ -24,7 +24,7 @@ from emu.hw.faults import Fault
 from emu.hw.layout import usable_clusters
 from emu.hw.profiles import Profile, load
 from emu.hw.session import RunRequest, run_program
-from emu.hw.workload import given_timings, group_timings
+from emu.hw.workload import assumed_clock_hz, given_timings, group_timings
 from emu.sequencer.program import Direction, Program
 from emu.trace.events import Header, Tracer
 
@@ -44,6 +44,8 @@ def run(options: RunOptions, put: Put | None = None) -> None:
     request.timings = [
         timing for hef, one in compiled for timing in group_timings(hef, one, settings, profile, options.compute_time)
     ]
+    for assumed_hz in sorted({assumed_clock_hz(hef, profile) for hef, _ in compiled}):
+        warn_of_clock(assumed_hz, profile.nn_hz)
     request.layout = _layout(program, profile, options.common.cluster_layout)
     bridges = _bridges(compiled, options, request)
     name = ", ".join(model.name for model in options.models)

@@ -149,8 +149,28 @@ def test_a_compute_bound_network_scales_with_the_clock(clock_mhz: int) -> None:
     name = "arcface_mobilefacenet.v1.hailo8.hef"
     nominal, slow = of(name).batches[0], of(name, clock_mhz=clock_mhz).batches[0]
     assert slow.fps == pytest.approx(nominal.fps * clock_mhz / 400)
-    out = text(str(SHARED / "hef" / name), "--clock-mhz", str(clock_mhz))
-    assert f"compiled for 400 MHz: compute times are scaled to {clock_mhz} MHz" in out
+
+
+@needs_shared
+@pytest.mark.parametrize("command", ["estimate", "run"])
+@pytest.mark.parametrize(
+    ("name", "assumed"), [("hef/arcface_mobilefacenet.v1.hailo8.hef", 400), ("synth/hef/arch_h8r.hef", 200)]
+)
+@pytest.mark.parametrize("clock_mhz", [None, 100, 200])
+def test_another_clock_than_the_compiler_assumed_is_warned_of_once(
+    command: str, name: str, assumed: int, clock_mhz: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from emu.cli.main import main
+
+    arguments = [] if clock_mhz is None else ["--clock-mhz", str(clock_mhz)]
+    with pytest.raises(SystemExit) as stop:
+        main([command, str(SHARED / name), "--json", *arguments])
+    assert stop.value.code == 0
+    captured = capsys.readouterr()
+    json.loads(captured.out)
+    actual = clock_mhz or 400
+    expected = f"compiled for {assumed} MHz, the NN clock is {actual} MHz: compute times are scaled"
+    assert captured.err.count(expected) == captured.err.count("MHz: compute") == (actual != assumed)
 
 
 @needs_shared
