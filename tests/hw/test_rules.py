@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import pytest
 
 from emu.hw.device import Device
@@ -10,6 +12,7 @@ from emu.hw.vdma import Edge
 from emu.sequencer.actions import ActionType
 from emu.sequencer.control import ContextSwitchStatus, change_context_switch_status, decode_response
 from emu.sequencer.program import Direction
+from emu.trace.events import Event, Kind, Tracer
 from tests.hw.lists import (
     INTER_IN,
     INTER_OUT,
@@ -20,6 +23,7 @@ from tests.hw.lists import (
     double,
     single,
     stream_out,
+    with_ddr,
     without,
 )
 
@@ -99,3 +103,34 @@ def test_the_batch_of_contexts_that_take_turns_can_be_switched_at_any_moment(con
     device.run_until(lambda: host.done)
     assert device.firmware.error is None
     assert host.done and device.firmware.batch == 2
+
+
+def _events(lists: Lists, frames: int) -> list[Event]:
+    found: list[Event] = []
+
+    class Sink:
+        def write(self, events: Sequence[Event]) -> None:
+            found.extend(events)
+
+        def close(self) -> None:
+            pass
+
+    lists.run(frames, tracer_for=lambda clock: Tracer([Sink()], clock))
+    return found
+
+
+@pytest.mark.parametrize("make", [single, double, with_ddr])
+@pytest.mark.parametrize("batch", [1, 4])
+def test_frames_are_numbered_through_batches_and_batch_switches(make: Callable[..., Lists], batch: int) -> None:
+    events = _events(make(batch=batch), 10)
+    for channel in ("channel 2 (H2D)", "channel 16 (D2H)"):
+        passed = [e.frame for e in events if e.kind is Kind.TRANSFER and e.unit == channel]
+        assert passed == list(range(10))
+
+
+def test_nms_is_idle_once_the_batch_has_passed() -> None:
+    lists = single(batch=4)
+    lists.dynamic[0].insert(-1, act("WAIT_FOR_NMS"))
+    events = _events(lists, 4)
+    (idle,) = [e.ns for e in events if e.action == "WAIT_FOR_NMS" and e.kind is Kind.ACTION]
+    assert idle >= max(e.ns for e in events if e.kind is Kind.TRANSFER and e.frame == 3)
