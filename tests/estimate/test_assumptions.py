@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from emu.errors import EmuError
 from emu.estimate import Estimate, estimate
+from emu.estimate.assumptions import assumptions
 from emu.hef import open_hef
 from emu.hw import profiles
+from emu.hw.timing import GroupTiming, Traffic, flow_of, network_compute
 from emu.sequencer.compile import CompileOptions
 from tests.conftest import ROOT, SHARED, needs_shared
 
@@ -63,16 +64,15 @@ def test_what_changes_an_estimate_is_listed(
     assert followed <= listed
 
 
-@needs_shared
-def test_the_peak_rate_is_listed_where_the_operations_are_all_there_is() -> None:
-    for path in sorted((SHARED / "synth" / "hef").glob("*.hef")):
-        try:
-            result = estimate(open_hef(path))
-        except EmuError:
-            continue
-        names = {entry.name for entry in result.assumptions}
-        at_peak_rate = any("computational_ops" in entry.source for entry in result.assumptions[:1])
-        assert ("counts.max_operations_per_second" in names) == at_peak_rate
+@pytest.mark.parametrize(("bottleneck_fps", "operations", "listed"), [(0.0, 10**9, True), (100.0, 10**9, False)])
+def test_the_peak_rate_is_listed_where_the_operations_are_all_there_is(
+    bottleneck_fps: float, operations: int, listed: bool
+) -> None:
+    profile = profiles.load("hailo8")
+    compute = network_compute(bottleneck_fps, 0.0, operations, profile, profile.nominal_nn_hz)
+    timing = GroupTiming((flow_of(profile, compute, Traffic(0, 0), 0.0),), 0.0, compute)
+    entries = assumptions(profile, timing, single_context=True, assumed_clock_hz=profile.nominal_nn_hz)
+    assert ("counts.max_operations_per_second" in {entry.name for entry in entries}) == listed
 
 
 # unit conversions, bounds of what is believed and shares; times, rates and costs are data of the profiles
