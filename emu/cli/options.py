@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -127,22 +128,20 @@ def hef_options(function: F) -> F:
 def hef_options_with_batches(function: F) -> F:
     """As `hef_options`, but `--batch` is a list; the command receives it as `batches`, by default (1,)."""
 
+    added = _add_options(function, ())
+
+    @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         text, kwargs["batch"] = kwargs["batch"], None
         return added(*args, batches=parse_batches(text), **kwargs)
 
-    added = _add_options(function, ())
-    wrapper.__name__, wrapper.__doc__ = function.__name__, function.__doc__
     batches = click.option("--batch", default="1", metavar="N,N,...", help="Batch sizes (default 1).")
-    wrapped: Any = wrapper
-    wrapped.__click_params__ = getattr(function, "__click_params__", [])
-    for option in reversed([batches if option is _BATCH else option for option in _COMMON]):
-        wrapped = option(wrapped)
-    result: F = wrapped
-    return result
+    decorated: F = _decorated(wrapper, [batches if option is _BATCH else option for option in _COMMON])
+    return decorated
 
 
 def _add_options(function: F, options: Sequence[Callable[[Any], Any]]) -> F:
+    @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         given = {name: kwargs.pop(name) for name in _NAMES}
         given["net_batch"] = {
@@ -155,14 +154,23 @@ def _add_options(function: F, options: Sequence[Callable[[Any], Any]]) -> F:
             raise UsageError(f"--link takes genXxY or integrated, not {given['link']!r}")
         return function(*args, common=HefOptions(**given), **kwargs)
 
-    wrapper.__name__ = function.__name__
-    wrapper.__doc__ = function.__doc__
-    wrapped: Any = wrapper
-    wrapped.__click_params__ = getattr(function, "__click_params__", [])
+    decorated: F = _decorated(wrapper, options)
+    return decorated
+
+
+def _decorated(function: Any, options: Sequence[Callable[[Any], Any]]) -> Any:
+    """The function with options that stand before its own in the help."""
     for option in reversed(options):
-        wrapped = option(wrapped)
-    result: F = wrapped
-    return result
+        function = option(function)
+    return function
+
+
+compute_time_option = click.option(
+    "--compute-time",
+    type=click.FloatRange(min=0),
+    metavar="NS",
+    help="Measured time from the last input byte to the outputs, in place of the HEF's own figures.",
+)
 
 
 def open_model(argument: str) -> Model:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from emu.cli.options import HefOptions, Model, hef_options, open_model
+from emu.cli.options import HefOptions, Model, compute_time_option, hef_options, open_model
 from emu.errors import UsageError
 from emu.recognise import Kind
 
@@ -66,12 +66,7 @@ class _RunCommand(click.Command):
 @click.option("--device-output", multiple=True, metavar="NAME=FILE.bin", help="Real bytes of a device stream.")
 @click.option("--until", metavar="OP", help="OM/MS: compute only what precedes OP and show its inputs.")
 @click.option("--actions", metavar="FILE", help="Execute the action lists of a capture instead of a model.")
-@click.option(
-    "--compute-time",
-    type=click.FloatRange(min=0),
-    metavar="NS",
-    help="Measured time from the last input byte to the outputs, in place of the HEF's own figures.",
-)
+@compute_time_option
 @click.option(
     "--schedule",
     type=click.Choice(("sequential", "round-robin")),

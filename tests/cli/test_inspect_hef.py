@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from emu.cli.main import main
 from emu.errors import EmuError
 from emu.hef import open_hef
 from emu.hef.report import hef_report
@@ -18,19 +17,6 @@ from tests.conftest import DATA, SHARED, needs_shared
 
 REAL = sorted((SHARED / "hef").glob("*.hef"))
 STATUS = SHARED / "synth" / "STATUS.tsv"
-
-
-@pytest.fixture
-def emu(capsys):
-    """Run the program; its exit code, stdout and stderr."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return stopped.value.code, out, err
-
-    return run
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from emu.cli.main import main
 from emu.hef import open_hef
 from emu.hef.infos import hef_infos
 from tests.conftest import SHARED, needs_shared
@@ -17,19 +16,6 @@ from tests.dataflow.test_frames import end_to_end_streams
 pytestmark = needs_shared
 YOLOV8N = SHARED / "hef" / "yolov8n_320_nms.v2.hailo8.hef"
 MNIST = SHARED / "hef" / "mnist_cnn.v0.hailo8.hef"
-
-
-@pytest.fixture
-def emu(capsys):
-    """Run the program; its exit code, stdout and stderr."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return stopped.value.code, out, err
-
-    return run
 
 
 def test_six_given_streams_give_the_recorded_detections(emu, tmp_path: Path) -> None:

@@ -408,13 +408,14 @@ def test_bbox_only_exists_for_some_kinds(name, runtime):
 
 
 @pytest.mark.parametrize("runtime", BOTH)
-def test_anchors_of_one_layer_must_agree(runtime):
+@pytest.mark.parametrize("side", ["h", "w"])
+def test_anchors_of_one_layer_must_agree(side, runtime):
     def change(message):
         decoders = post_process(message).nms_op.ssd_nms_op.bbox_decoders
         copy = decoders.add()
         copy.CopyFrom(decoders[0])
         copy.cls_pad_index = decoders[1].cls_pad_index
-        copy.h[0] += 1
+        getattr(copy, side)[0] += 1
 
     assert status("nf_ssd", change, runtime) == 2
 
