@@ -79,7 +79,10 @@ class Context:
     def parse(self, runtime: str, config_style: str) -> None:
         """Decode the list into steps; FirmwareStopError as the firmware answers (silicon-facts.md d)."""
         if not self.action_list:
-            raise FirmwareStopError(S.CONTEXT_SWITCH_STATUS_NO_CONTEXT_NETWORK_INFO, f"{self.name} has no actions")
+            raise FirmwareStopError(
+                S.CONTEXT_SWITCH_TASK_STATUS_CONTEXT_HEADER_INDICATES_THERE_IS_NO_CONTEXT_NETWORK_INFO,
+                f"{self.name} has no actions",
+            )
         self.entries = []
         steps = self.steps = []
         new = tuple.__new__  # lists are long: past the namedtuples' own __new__

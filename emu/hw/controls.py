@@ -251,7 +251,7 @@ class Controls:
         self._check_inactive()
         require(
             bool(device.applications),
-            S.CONTEXT_SWITCH_STATUS_CONTEXT_CONTROL_BEFORE_MAIN_HEADER_CONTROL,
+            S.CONTEXT_SWITCH_TASK_STATUS_USER_SENT_CONTEXT_CONTROL_BEFORE_MAIN_HEADER_CONTROL,
             "a context before any network-group header",
         )
         application = device.applications[-1]
