@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from emu.cli.document import print_document
+from emu.cli.log import note
 from emu.cli.options import HefOptions, compute_time_option, hef_options_with_batches, located, open_model
 from emu.errors import UsageError
 from emu.sequencer.control import MAX_BATCH_SIZE
@@ -53,14 +54,18 @@ def command(
 
     model, options = open_model(hef), compile_options(common)
     with located(model.name):
+        opened = open_hef_model(model, common)
         result = estimate(
-            open_hef_model(model, common),
+            opened,
             options,
             batches,
             clock_mhz=common.clock_mhz,
             link=common.link,
             compute_time_ns=compute_time,
         )
+    groups = len(opened.network_groups)
+    if groups > 1 and common.network_group is None:
+        note(f"the first of {groups} network groups, {result.network_group}: --network-group chooses another")
     warn_of_clock(result.assumed_clock_hz, result.clock_hz)
     if as_json:
         print_document(result.document())

@@ -55,7 +55,7 @@ def command(
 
     devices, links = _split(device), _split(link)
     for name in links:
-        load("hailo8", link=name)  # a link that does not exist is wrong use, not an error of every file
+        load("hailo8", clock_mhz, name)  # a link or clock that does not exist is wrong use, not an error of every file
     for name in devices:
         if name is not None and name not in DEVICES:
             raise UsageError(f"--device {name!r} is not one of {', '.join(DEVICES)}")

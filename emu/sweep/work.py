@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from emu.errors import EmuError
+from emu.errors import EmuError, HailoError, HailoStatus
 from emu.files import shown
 from emu.sweep.table import Row
 
@@ -44,14 +44,20 @@ def prepare() -> None:
 
 
 def run_task(task: Task) -> list[Row]:
-    """The rows of a task, in the order devices, links, batches. What the file is refused for becomes rows."""
+    """The rows of a task, in the order devices, links, batches. What the file is refused for becomes rows.
+
+    So does an error of our own: one file must not cost the results of all others.
+    """
     from emu.hef import open_hef
 
     try:
         hef = open_hef(task.path, runtime=task.runtime)
+        return [row for device in task.devices for link in task.links for row in _combination(task, hef, device, link)]
     except EmuError as error:
         return task.failed(error)
-    return [row for device in task.devices for link in task.links for row in _combination(task, hef, device, link)]
+    except Exception as error:
+        message = f"internal error, please report it: {type(error).__name__}: {error}"
+        return task.failed(HailoError(HailoStatus.HAILO_INTERNAL_FAILURE, message))
 
 
 def _combination(task: Task, hef: Hef, device: str | None, link: str | None) -> list[Row]:

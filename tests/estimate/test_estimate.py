@@ -206,6 +206,19 @@ def test_an_impossible_latency_leaves_the_interval(latency: float) -> None:
     assert (compute.interval_ns, compute.after_ns) == (1e7, 0.0)
 
 
+@needs_shared
+@pytest.mark.parametrize(("arguments", "noted"), [([], True), (["--network-group", "alpha"], False)])
+def test_other_network_groups_are_mentioned(
+    arguments: list[str], noted: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from emu.cli.main import main
+
+    with pytest.raises(SystemExit) as stop:
+        main(["estimate", str(SHARED / "synth" / "hef" / "grp2_a.hef"), "--json", *arguments])
+    assert stop.value.code == 0
+    assert ("the first of 2 network groups" in capsys.readouterr().err) == noted
+
+
 def test_no_batch_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="no batch size"):
         estimate(open_hef(EXAMPLE), CompileOptions(), ())

@@ -66,6 +66,29 @@ def test_a_device_that_refuses_becomes_a_row(files: tuple[Path, ...]) -> None:
     assert [row.error_status for row in rows] == [93, None]
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_of_our_own_costs_only_its_file(
+    files: tuple[Path, ...], jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails_once(hef: Any, *arguments: Any, **settings: Any) -> Any:
+        if Path(hef.name).name == "b.hef":
+            raise ZeroDivisionError("a bug")
+        return estimate(hef, *arguments, **settings)
+
+    healthy = sweep(Sweep(files, batches=(1, 8)), jobs=1)
+    monkeypatch.setattr("emu.estimate.estimate", fails_once)
+    rows = sweep(Sweep(files, batches=(1, 8)), jobs=jobs)
+    assert [row for row in rows if Path(row.file).name != "b.hef"] == [
+        row for row in healthy if Path(row.file).name != "b.hef"
+    ]
+    failed = [row for row in rows if Path(row.file).name == "b.hef"]
+    assert [(row.batch, row.error_name) for row in failed] == [
+        (1, "HAILO_INTERNAL_FAILURE"),
+        (8, "HAILO_INTERNAL_FAILURE"),
+    ]
+    assert all("ZeroDivisionError: a bug" in (row.error or "") for row in failed)
+
+
 @pytest.mark.parametrize("jobs", [2, 3])
 def test_processes_give_the_same_rows(files: tuple[Path, ...], jobs: int) -> None:
     plan = Sweep(files, batches=(1, 2, 4, 8))
@@ -182,6 +205,7 @@ def test_a_model_is_never_overwritten(files: tuple[Path, ...]) -> None:
         ["--device", "hailo9"],
         ["--device", "hailo8,,hailo8l"],
         ["--link", "gen9x9"],
+        ["--clock-mhz", "20000"],
         ["--batch", "64"],
         ["--jobs", "0"],
         ["--jobs", "2", "--scheduler", "tcp://127.0.0.1:1"],
