@@ -280,12 +280,14 @@ def test_no_model_and_no_input_is_overwritten(tmp_path: Path) -> None:
     model = tmp_path / "model.hef"
     model.write_bytes(EXAMPLE.read_bytes())
     run(disasm, EXAMPLE, "-o", tmp_path / "x.yaml")
+    (tmp_path / "link.hef").symlink_to("x.yaml")
     for args in (
         (disasm, model, "-o", model),
         (disasm, EXAMPLE, "-o", tmp_path / "x.bin"),
         (asm, tmp_path / "x.yaml", "-o", model),
         (asm, tmp_path / "x.yaml", "-o", tmp_path / "x.yaml"),
         (asm, tmp_path / "x.yaml", "-o", tmp_path / "x.bin"),
+        (asm, tmp_path / "x.yaml", "-o", tmp_path / "link.hef"),
         (asm, tmp_path / "x.yaml", "-o", tmp_path / "no/such/folder.hef"),
     ):
         before = {path: hashlib.sha256(path.read_bytes()).digest() for path in tmp_path.iterdir()}

@@ -1,0 +1,77 @@
+"""Registers and memory of single edge layers, at bounds that no capture reaches (vdma.md 3.6, 4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from emu.errors import HailoError
+from emu.hef.formats import Shape
+from emu.sequencer.caches import CacheManager
+from emu.sequencer.channels import LayerType
+from emu.sequencer.host import HostMemory, HostSettings
+from emu.sequencer.layers import EdgeLayer
+from emu.sequencer.periph import calculate_periph
+from emu.sequencer.profiles import DEVICES, RUNTIME_PROFILES
+from emu.sequencer.program import Direction
+
+
+def edge_layer(kind: LayerType, direction: Direction, shape: Shape, buffer: tuple[int, int] = (8, 1)) -> EdgeLayer:
+    """A layer of bytes; `buffer`: core bytes per buffer and core buffers per frame."""
+    return EdgeLayer(
+        name="net/layer",
+        type=kind,
+        direction=direction,
+        stream_index=0,
+        engine=0,
+        network_index=0,
+        context_index=0,
+        hw_shape=shape,
+        data_bytes=1,
+        core_bytes_per_buffer=buffer[0],
+        core_buffers_per_frame=buffer[1],
+        feature_padding_payload=0,
+        max_shmifo_size=0,
+        nms_info=None,
+        connected_context=0,
+        connected_stream=0,
+        connected_engine=0,
+        min_buffered_rows=1,
+        cache_id=3,
+        hw_frame_size=shape.elements,
+        transfer_size=shape.elements,
+        transfers_per_frame=1,
+    )
+
+
+@pytest.mark.parametrize("runtime", RUNTIME_PROFILES)
+@pytest.mark.parametrize(
+    ("core_buffers", "periph_buffers"), [(100, 200), (32767, 65534), (32768, 65535), (65535, 65535)]
+)
+def test_the_periph_buffers_of_a_ddr_frame_stop_at_16_bits(
+    runtime: str, core_buffers: int, periph_buffers: int
+) -> None:
+    device = DEVICES["hailo8"]
+    layer = edge_layer(LayerType.DDR, Direction.D2H, Shape(1, 512, 1), (1024, core_buffers))
+    registers = calculate_periph(layer, 512, RUNTIME_PROFILES[runtime], device, device.hw_consts, False)
+    assert (registers.periph_bytes_per_buffer, registers.periph_buffers_per_frame) == (512, periph_buffers)
+
+
+def pair(reads: int, writes: int) -> list[EdgeLayer]:
+    """Both sides of a cache: entries of 64 bytes that it reads and writes in a frame."""
+    return [
+        edge_layer(LayerType.CACHE, Direction.H2D, Shape(1, reads, 64)),
+        edge_layer(LayerType.CACHE, Direction.D2H, Shape(1, writes, 64)),
+    ]
+
+
+@pytest.mark.parametrize("features", [32, 128])
+def test_a_cache_is_as_large_in_every_network_group(features: int) -> None:
+    manager = CacheManager(HostMemory(HostSettings()), RUNTIME_PROFILES["4.23"])
+    manager.group(pair(60, 4))
+    manager.group(pair(63, 1))
+    other = [
+        edge_layer(LayerType.CACHE, direction, Shape(1, 32, features)) for direction in (Direction.H2D, Direction.D2H)
+    ]
+    with pytest.raises(HailoError, match="in another network group 4096") as refusal:
+        manager.group(other)
+    assert refusal.value.number == 8
