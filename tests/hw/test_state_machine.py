@@ -347,6 +347,7 @@ def test_channels_count_as_the_registers_do() -> None:
     channel = session.device.vdma.channels[2]
     assert channel.transfers == 40 and channel.bytes == 40 * 1024
     assert channel.num_processed == 40 * 2 % 64  # two pages a frame, a list of 64
+    assert channel.num_available == 40 * 2 % 64
     assert INTER_IN != INTER_OUT
 
 
