@@ -24,7 +24,9 @@ from emu.hef.assembly import Description, assemble, disassemble
 from emu.hef.container import Container
 from emu.hef.infos import hef_infos
 from emu.hef.pack import Sections, pack
+from emu.hef.plain import INLINE_BYTES
 from emu.hef.source import open_source
+from emu.hef.writer import contents_of, write_hef
 from emu.schemas import hef_pb2 as pb
 from tests.conftest import ROOT, SHARED, needs_shared
 from tests.strategies.hefs import Drawn, hefs
@@ -99,6 +101,20 @@ def test_ccw_data_stands_in_the_bulk_and_nothing_else_is_hidden() -> None:
     ][0]["actions"]
     assert "lcu_enable_address: 0x108201DC" in description.text
     assert actions[-1] == {"allow_input_dataflow": {}}
+
+
+def test_inline_ccw_data_stands_in_the_bulk_however_short() -> None:
+    document = yaml.safe_load(describe(write_hef(contents_of(open_hef(EXAMPLE)), 0)).text)
+    (group,) = document["hef"]["network_groups"]
+    data = [
+        action["write_data_ccw"]["data"]
+        for context in group["contexts"]
+        for operation in context["operations"]
+        for action in operation.get("actions", ())
+        if "write_data_ccw" in action
+    ]
+    assert min(record["size"] for record in data) <= INLINE_BYTES
+    assert all("bulk" in record for record in data)
 
 
 def test_an_edited_description_gives_a_sound_file() -> None:

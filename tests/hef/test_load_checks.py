@@ -408,16 +408,20 @@ def test_bbox_only_exists_for_some_kinds(name, runtime):
 
 
 @pytest.mark.parametrize("runtime", BOTH)
-@pytest.mark.parametrize("side", ["h", "w"])
-def test_anchors_of_one_layer_must_agree(side, runtime):
+@pytest.mark.parametrize("side, expected", [(None, 0), ("h", 2), ("w", 2)])
+def test_anchors_of_one_layer_must_agree(side, expected, runtime):
     def change(message):
-        decoders = post_process(message).nms_op.ssd_nms_op.bbox_decoders
-        copy = decoders.add()
-        copy.CopyFrom(decoders[0])
-        copy.cls_pad_index = decoders[1].cls_pad_index
-        getattr(copy, side)[0] += 1
+        """A third decoder reads the boxes of the first and the classes of the second, which is made like the first."""
+        first, second = decoders = post_process(message).nms_op.ssd_nms_op.bbox_decoders
+        second.h[:], second.w[:] = first.h, first.w
+        if side:
+            getattr(second, side)[0] += 1
+        decoders.add(h=first.h, w=first.w, reg_pad_index=first.reg_pad_index, cls_pad_index=second.cls_pad_index)
+        for layer in layers(message, 0, 1):
+            base = layer.layer_info.edge_layer_base
+            base.height, base.width = 8, 8
 
-    assert status("nf_ssd", change, runtime) == 2
+    assert status("nf_ssd", change, runtime) == expected
 
 
 @pytest.mark.parametrize("runtime", BOTH)
