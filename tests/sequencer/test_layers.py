@@ -1,4 +1,4 @@
-"""Registers and memory of single edge layers, at bounds that no capture reaches (vdma.md 3.6, 4)."""
+"""Registers and memory of single edge layers, at bounds that no capture reaches (vdma.md 3.1, 3.6, 4)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from emu.sequencer.layers import EdgeLayer
 from emu.sequencer.periph import calculate_periph
 from emu.sequencer.profiles import DEVICES, RUNTIME_PROFILES
 from emu.sequencer.program import Direction
+from emu.sequencer.requirements import boundary_queue_size
 
 
 def edge_layer(kind: LayerType, direction: Direction, shape: Shape, buffer: tuple[int, int] = (8, 1)) -> EdgeLayer:
@@ -75,3 +76,12 @@ def test_a_cache_is_as_large_in_every_network_group(features: int) -> None:
     with pytest.raises(HailoError, match="in another network group 4096") as refusal:
         manager.group(other)
     assert refusal.value.number == 8
+
+
+def test_a_queue_beyond_16_bits_is_refused_by_4_23_and_cut_off_by_5_2() -> None:
+    """Two frames of 1,000 transfers in a batch of 63 are 126,000 at least (vdma.md 3.1)."""
+    device = DEVICES["hailo8"]
+    assert boundary_queue_size(RUNTIME_PROFILES["5.2"], device, 8, 1000, 63) == 126_000 - 65_536
+    with pytest.raises(HailoError, match="126000") as refusal:
+        boundary_queue_size(RUNTIME_PROFILES["4.23"], device, 8, 1000, 63)
+    assert refusal.value.number == 2
