@@ -134,3 +134,34 @@ def test_nms_is_idle_once_the_batch_has_passed() -> None:
     events = _events(lists, 4)
     (idle,) = [e.ns for e in events if e.action == "WAIT_FOR_NMS" and e.kind is Kind.ACTION]
     assert idle >= max(e.ns for e in events if e.kind is Kind.TRANSFER and e.frame == 3)
+
+
+def test_the_event_names_a_dynamic_context_by_the_index_of_the_firmware() -> None:
+    """0 activation, 1 batch switching, 2 preliminary, then the dynamic ones (firmware-actions.md 4)."""
+    lists = double()
+    lists.dynamic[0].insert(0, close("PAUSE_VDMA_CHANNEL", 2, 0))
+    session = lists.session()
+    device, host = session.device, session._host(session.program.network_groups[0], 1, 1, 0)
+    device.attach_host(host)
+    device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0))
+    device.run_until(lambda: False)
+    assert device.notifications[-1].event_id.name == "CONTEXT_SWITCH_RUN_TIME_ERROR"
+    assert int.from_bytes(device.notifications[-1].payload[7:9], "little") == 3
+
+
+def test_a_reset_forgets_the_units() -> None:
+    lists = single()
+    lists.preliminary.append(act("ENABLE_NMS", number_of_classes=3, burst_size=8))
+    session = lists.session()
+    session.run_group(session.program.network_groups[0], leave=False)
+    device = session.device
+    assert device.nms.units and device.clusters.running()
+    device.control(change_context_switch_status(ContextSwitchStatus.RESET))
+    assert not device.nms.units and not device.clusters.running()
+
+
+def test_single_writes_count_for_their_region() -> None:
+    lists = single()
+    lists.preliminary.append(act("WRITE_DATA_BY_TYPE", address=0x00200684, data=5, mask=0xFFFFFFFF))
+    (low,) = [use for use in lists.run(1).groups[0].regions if use.region.name == "system low"]
+    assert (low.bytes_written, low.writes) == (4, 1)
