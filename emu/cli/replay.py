@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import asdict, fields
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import click
 
 from emu.cli.document import print_document
 from emu.cli.log import warn
-from emu.cli.options import HefOptions, open_model
+from emu.cli.options import MAX_FRAMES, HefOptions, open_model
 from emu.cli.run import RunOptions
 from emu.errors import EmuError, HailoError, HailoStatus, UsageError
 from emu.files import shown
@@ -105,12 +106,14 @@ def _options(recording: Recording, models: tuple[str, ...]) -> tuple[RunOptions,
     """The options of the recorded run with the files named now; UsageError where they are not there."""
     try:
         files = [(Path(entry["path"]), str(entry["md5"])) for entry in recording.run["files"]]
-        kept = dict(recording.run["options"])
-        common = HefOptions(**{name.name: kept["common"][name.name] for name in fields(HefOptions)})
-        given: dict[str, Any] = {
-            name: tuple(kept[name]) if isinstance(kept[name], list) else kept[name] for name in _KEPT
-        }
-    except (KeyError, TypeError, AttributeError) as error:
+        kept = recording.run["options"]
+        common = HefOptions(**_typed(HefOptions, kept["common"], [name.name for name in fields(HefOptions)]))
+        given = _typed(RunOptions, kept, _KEPT)
+        if not files:
+            raise ValueError("no files")
+        if common.frames is not None and not 0 < common.frames <= MAX_FRAMES:
+            raise ValueError(f"{common.frames} frames")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise HailoError(
             HailoStatus.HAILO_INVALID_ARGUMENT,
             f"the manifest does not say what ran ({type(error).__name__} {error})",
@@ -128,6 +131,28 @@ def _options(recording: Recording, models: tuple[str, ...]) -> tuple[RunOptions,
     if given["actions"] is not None:
         return RunOptions(models=(), common=common, **{**given, "actions": str(paths[0])}), notes
     return RunOptions(models=tuple(open_model(str(path)) for path in paths), common=common, **given), notes
+
+
+def _typed(of: type, values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The options `names` of a manifest, lists as tuples; TypeError for one that is not of its type in `of`."""
+    hints = get_type_hints(of)
+    found = {}
+    for name in names:
+        value, hint = values[name], hints[name]
+        value = tuple(value) if isinstance(value, list) else value
+        if not any(_fits(value, one) for one in (get_args(hint) if isinstance(hint, UnionType) else (hint,))):
+            raise TypeError(f"{name}: {values[name]!r:.40}")
+        found[name] = value
+    return found
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type as options have them: plain, `tuple[X, ...]` or `dict[str, X]`."""
+    origin = get_origin(hint)
+    if origin is None:
+        return type(value) is hint
+    members = value.values() if isinstance(value, dict) else value
+    return type(value) is origin and all(type(one) in get_args(hint) for one in members)
 
 
 def _text(recording: Recording, replay: Replay, ended: str) -> Iterator[str]:

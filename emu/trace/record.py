@@ -85,7 +85,11 @@ class Recording:
         if manifest.get("version") != SCHEMA_VERSION:
             raise _error(f"recording version {manifest.get('version')}, this emu replays {SCHEMA_VERSION}", path)
         run, counts = manifest.get("run"), manifest.get("counts")
-        if not isinstance(run, dict) or not isinstance(counts, dict):
+        if (
+            not isinstance(run, dict)
+            or not isinstance(counts, dict)
+            or not {type(one) for one in counts.values()} <= {int}
+        ):
             raise _error(f"{shown(path)} does not say what ran", path)
         return cls(folder, run, counts)
 
