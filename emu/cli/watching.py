@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 import click
 
+from emu.cli.log import warn
 from emu.cli.replay import settings
 from emu.cli.run import RunOptions
 from emu.cli.tracing import wants_action_lists, writable
@@ -35,7 +36,8 @@ def watched(options: RunOptions, request: RunRequest, put: Put | None = None) ->
     """
     attachments: list[Callable[[Device], object]] = []
     devices: list[Device] = []
-    debugger = _debugger(options)
+    debuggers: list[Debugger] = []
+    debugger = _debugger(options, debuggers.append)
     if debugger is not None:
         attachments.append(debugger)
     if options.coverage_file is not None:
@@ -57,6 +59,11 @@ def watched(options: RunOptions, request: RunRequest, put: Put | None = None) ->
     ended: EmuError | None = None
     try:
         yield
+        for one in debuggers:
+            # where the commands ran out nothing was looked for any more
+            for place in one.breaks if one.attached else ():
+                if place not in one.reached:
+                    warn(f"--break {place} was never reached")
     except EmuError as error:
         ended = error
         raise
@@ -82,7 +89,7 @@ def _recorder(put: Put) -> Callable[[Device], object]:
     return lambda device: Recorder(device, put)
 
 
-def _debugger(options: RunOptions) -> Callable[[Device], object] | None:
+def _debugger(options: RunOptions, made: Callable[[Debugger], object]) -> Callable[[Device], object] | None:
     if not (options.breaks or options.step):
         if options.break_script is not None:
             raise UsageError("--break-script needs --break or --step")
@@ -96,7 +103,9 @@ def _debugger(options: RunOptions) -> Callable[[Device], object] | None:
         screen.flush()
 
     def attach(device: Device) -> None:
-        Debugger(device, breaks, commands, show, steps=1 if options.step else 0).attach()
+        debugger = Debugger(device, list(breaks), commands, show, steps=1 if options.step else 0)
+        made(debugger)
+        debugger.attach()
 
     return attach
 

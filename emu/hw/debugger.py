@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from emu.errors import UsageError
 from emu.hw.application import Context, Step
@@ -15,8 +15,8 @@ from emu.hw.device import Device
 from emu.hw.vdma import EdgeKind
 from emu.trace.sinks.text import arguments_text
 
-_ACTION = re.compile(r"(?P<context>activation|preliminary|batch_switching|dynamic_\d+):(?P<index>\d+)")
-_WRITE = re.compile(r"write:(?P<address>0[xX][0-9a-fA-F]+|\d+)")
+_ACTION = re.compile(r"(?P<context>activation|preliminary|batch_switching|dynamic_[0-9]+):(?P<index>[0-9]+)")
+_WRITE = re.compile(r"write:(?P<address>0[xX][0-9a-fA-F]+|[0-9]+)")
 _SHOWN_AHEAD = 5
 _MOST_WORDS = 4096
 
@@ -52,9 +52,9 @@ class Breakpoint:
         """From `CONTEXT:INDEX` or `write:ADDRESS`; UsageError for anything else."""
         action, write = _ACTION.fullmatch(text), _WRITE.fullmatch(text)
         if action is not None:
-            return cls(action["context"], int(action["index"]), None)
+            return cls(action["context"], _number(action["index"]), None)
         if write is not None:
-            return cls(None, -1, int(write["address"], 0))
+            return cls(None, -1, _number(write["address"]))
         raise UsageError(
             f"breakpoint {text!r}: CONTEXT:INDEX (activation, preliminary, batch_switching, dynamic_N) or write:ADDRESS"
         )
@@ -76,6 +76,7 @@ class Debugger:
     show: Callable[[str], None]
     steps: int = 0
     attached: bool = True
+    reached: set[Breakpoint] = field(default_factory=set)
 
     def attach(self) -> None:
         """Watch the device from now on."""
@@ -91,12 +92,18 @@ class Debugger:
         if self.steps:
             self.steps -= 1
             stepped = not self.steps
-        if stepped or any(one.context == context.name and one.index == step.number for one in self.breaks):
+        here = [one for one in self.breaks if one.context == context.name and one.index == step.number]
+        self.reached.update(here)
+        if stepped or here:
             self._stop(f"before {_described(context, step)}")
 
     def _written(self, address: int, data: bytes) -> None:
         end = address + len(data)
-        if self.attached and any(one.address is not None and address <= one.address < end for one in self.breaks):
+        if not self.attached:
+            return
+        here = [one for one in self.breaks if one.address is not None and address <= one.address < end]
+        self.reached.update(here)
+        if here:
             self._stop(f"0x{address:08X} = {self._value(data)} is written{self._by()}")
 
     def _value(self, data: bytes) -> str:
@@ -124,12 +131,12 @@ class Debugger:
         name, arguments = words[0], words[1:]
         if name in ("continue", "c"):
             return False
-        if name in ("step", "s"):
-            self.steps = _number(arguments[0]) or 1 if arguments else 1
-            return False
         if name in ("quit", "q"):
             raise DebuggerQuit
         try:
+            if name in ("step", "s"):
+                self.steps = _number(arguments[0]) or 1 if arguments else 1
+                return False
             lines = self._answer(name, arguments)
         except UsageError as error:
             lines = [error.message]
@@ -239,7 +246,7 @@ class Debugger:
 
     def _memory(self, address: int, words: int) -> Iterator[str]:
         memory = self.device.memory
-        for at in range(address, address + 4 * min(words, _MOST_WORDS), 4):
+        for at in range(address, min(address + 4 * min(words, _MOST_WORDS), 1 << 32), 4):
             value = memory.peek(at)
             text = "not written" if value is None else f"0x{value:08X}"
             yield f"0x{at:08X} ({memory.region_of(at).name}): {text}"

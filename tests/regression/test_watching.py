@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,30 @@ def test_foreign_recordings(manifest: bytes, recording: Path, cli: Cli) -> None:
     assert cli.err.count("\n") == 1
 
 
+def _places(values: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where there is a value in a JSON document."""
+    for key in values if isinstance(values, dict) else range(len(values)) if isinstance(values, list) else ():
+        yield (*place, key)
+        yield from _places(values[key], (*place, key))
+
+
+def test_manifests_with_a_wrong_value_anywhere(recording: Path, cli: Cli) -> None:
+    """Each value in turn, of another type, negative or left out: refused in a line, or what it then says is run."""
+    path = recording / "manifest.json"
+    whole = path.read_bytes()
+    for place in _places(orjson.loads(whole)):
+        for value in (None, [], ["x"], {"a": []}, -1, ...):
+            manifest = inner = orjson.loads(whole)
+            for key in place[:-1]:
+                inner = inner[key]
+            if value is ...:
+                del inner[place[-1]]
+            else:
+                inner[place[-1]] = value
+            path.write_bytes(orjson.dumps(manifest))
+            assert cli("replay", recording) in (0, 2, 3, 4, 6), (place, value)
+
+
 def test_an_unfinished_recording(recording: Path, cli: Cli, tmp_path: Path) -> None:
     (recording / "manifest.json").unlink()
     assert cli("replay", recording) == 3
@@ -205,7 +230,8 @@ def test_a_write_stops_the_run(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_commands_that_are_wrong_do_no_harm(cli: Cli, tmp_path: Path) -> None:
-    commands = "\n# a comment\nnonsense\nmemory\nmemory x\nmemory -4\nbreak x\ndelete 9\nmemory 0xFFFFFFFC 9\nhelp\nc\n"
+    commands = "\n# a comment\nnonsense\nmemory\nmemory x\nmemory -4\nbreak x\ndelete 9\n"
+    commands += "memory 0xFFFFFFFC 9\nstep x\nhelp\nc\n"
     text = "\n".join(_debugged(cli, tmp_path, commands, "--break", "preliminary:0"))
     assert "nonsense: not understood" in text
     assert "'x' is no number" in text
@@ -214,12 +240,26 @@ def test_commands_that_are_wrong_do_no_harm(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_breakpoints_that_are_wrong(cli: Cli) -> None:
-    for place in ("x", "dynamic:1", "dynamic_0:", "write:", "write:0xZZ", "preliminary_1:0"):
+    places = ["x", "dynamic:1", "dynamic_0:", "write:", "write:0xZZ", "preliminary_1:0"]
+    places += ["write:0x100000000", "dynamic_\u0663:1", "dynamic_0:" + "9" * 6000]
+    for place in places:
         with pytest.raises(UsageError):
             Breakpoint.parse(place)
         assert cli("run", TWO_CONTEXT, "--break", place) == 2
     assert cli("run", TWO_CONTEXT, "--break-script", "nowhere", "--step") == 2
     assert cli("run", TWO_CONTEXT, "--break-script", "nowhere") == 2
+
+
+def test_places_that_are_never_reached_are_named(cli: Cli, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("c\n" * 20)
+    places = ("dynamic_9:0", "dynamic_0:3", "write:0x10", "write:0x128001DC")
+    options = [option for place in places for option in ("--break", place)]
+    assert cli("run", TWO_CONTEXT, *options, "--break-script", script) == 0
+    assert cli.err.splitlines() == [
+        "emu: warning: --break dynamic_9:0 was never reached",
+        "emu: warning: --break write:0x00000010 was never reached",
+    ]
 
 
 def test_json_stays_one_document(cli: Cli, tmp_path: Path) -> None:
