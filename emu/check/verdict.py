@@ -86,7 +86,9 @@ def models(paths: Sequence[Path]) -> Iterator[Path]:
             yield path
             continue
         for found in sorted(path.rglob("*")):
-            if found.is_file() and (found.suffix in MODEL_SUFFIXES or _has_magic(found)):
+            named = found.suffix.lower() in MODEL_SUFFIXES
+            # a link that leads nowhere is a model that cannot be read; pipes and devices are left alone
+            if (found.is_file() and (named or _has_magic(found))) or (named and not found.exists()):
                 yield found
 
 
@@ -203,9 +205,11 @@ def _performance(hef: Hef, first: Acceptance, clock_mhz: int | None) -> Iterator
         figures = result.batches[0]
         serial = 1000 / figures.first_frame_latency_ms if figures.first_frame_latency_ms else 0.0
         if serial and figures.fps > LATENCY_RATIO * serial:
+            batches = "; single context: a larger batch amortises nothing" if result.single_context else ""
             yield (
                 f"{group.network_group_name}: about {figures.fps:.0f} FPS with frames in flight, {serial:.0f} FPS one "
                 f"frame at a time (that measures latency, {figures.first_frame_latency_ms:.2f} ms), on {first.device}"
+                f"{batches}"
             )
         if not result.single_context:
             yield (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree
@@ -40,6 +41,18 @@ def test_a_folder(folder: Path, cli: Cli) -> None:
     assert _words(cli) == {"good.hef": "ok", "small.hef": "ok", "graph.om": "ok", "no_suffix": "ok"}
     assert "4.23 on hailo8" in cli.out
     assert all(line.startswith("emu: warning: ") for line in cli.err.splitlines())
+
+
+def test_what_a_folder_is_searched_for(folder: Path, cli: Cli) -> None:
+    """Suffixes of any case; a link that leads nowhere is a model that cannot be read; a pipe is left alone."""
+    (folder / "LOST.HEF").write_text("version https://git-lfs.github.com/spec/v1\n")
+    (folder / "gone.hef").symlink_to(folder / "nowhere")
+    (folder / "gone.txt").symlink_to(folder / "nowhere")
+    os.mkfifo(folder / "pipe.hef")
+    assert cli("check", folder) == 3
+    words = _words(cli)
+    assert {name for name, word in words.items() if word == "BROKEN"} == {"LOST.HEF", "gone.hef"}
+    assert "pipe.hef" not in words
 
 
 def test_for_one_device(folder: Path, cli: Cli) -> None:
@@ -127,6 +140,7 @@ def test_latency_is_no_throughput(cli: Cli) -> None:
     assert cli("check", model, "--json") == 0
     (warning,) = [one for one in cli.document["models"][0]["warnings"] if "one frame at a time" in one]
     assert "FPS with frames in flight" in warning
+    assert warning.endswith("single context: a larger batch amortises nothing")
 
 
 @needs_shared
