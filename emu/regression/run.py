@@ -69,6 +69,7 @@ class Run:
         With `--emu-update` the golden file is written instead; one of another model is never overwritten.
         """
         __tracebackhide__ = True
+        self._fail_unless_traced()
         check_golden(self.base / golden, self.trace, update=self.update, tolerance=tolerance)
         return self
 
@@ -80,6 +81,7 @@ class Run:
         `context` None: of the whole trace, for counts only.
         """
         __tracebackhide__ = True
+        self._fail_unless_traced()
         if isinstance(expected, Mapping):
             counts = Counter(action for where, action in self._actions(run) if context in (None, where))
             wrong = {name: (count, counts[name]) for name, count in expected.items() if counts[name] != count}
@@ -100,7 +102,8 @@ class Run:
     def assert_memory(self, expected: Mapping[int, int | bytes]) -> Run:
         """Registers and memory of the chip at the end, by address: words as int, blocks as bytes."""
         __tracebackhide__ = True
-        assert self.device is not None, f"{self.model}: the run never reached a device: {self.error}"
+        self._fail_unless_traced()
+        assert self.device is not None
         lines = []
         memory = self.device.memory
         content = memory.snapshot()
@@ -144,7 +147,7 @@ class Run:
         """The simulated FPS of a network group (default: the first), within a share of what is expected."""
         __tracebackhide__ = True
         group = self.group(network_group)
-        if abs(group.fps - expected) > within * abs(expected):
+        if not abs(group.fps - expected) <= within * abs(expected):  # not-a-number is within nothing
             off = (group.fps / expected - 1) * 100 if expected else float("inf")
             raise AssertionError(
                 f"{self.model.name}: {group.name} runs at {group.fps:.2f} FPS, expected {expected:.2f} within "
@@ -190,6 +193,11 @@ class Run:
             elif record["kind"] == "action" and runs[record["context"]] == run + 1:
                 found.append((record["context"], record["action"]))
         return found
+
+    def _fail_unless_traced(self) -> None:
+        __tracebackhide__ = True
+        if self.device is None:
+            raise AssertionError(f"{self.model.name}: the run never reached a device: {self.error}")
 
     def _fail_if(self, lines: Sequence[str], what: str) -> None:
         __tracebackhide__ = True

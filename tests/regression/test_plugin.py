@@ -145,7 +145,12 @@ def test_all(emu_run):
     fps = run.group().fps
     run.assert_fps(fps * 1.01, within=0.02)
     fails(lambda: run.assert_fps(fps * 1.1, within=0.02), "FPS, expected")
+    fails(lambda: run.assert_fps(float("nan")), "expected nan")
     fails(lambda: run.group("x"), "no network group")
+    gone = emu_run("gone.hef")
+    for check in (lambda: gone.assert_golden("g"), lambda: gone.assert_actions({{"HALT": 1}}), gone.assert_status,
+                  lambda: gone.assert_memory({{0: 1}}), lambda: gone.assert_stream("x"), lambda: gone.assert_fps(1)):
+        fails(check, "gone.hef", "HAILO_OPEN_FILE_FAILURE")
     stopped = emu_run(MODEL, inject=("stall-channel:2",))
     stopped.assert_status("CONTEXT_SWITCH_STATUS_TIMEOUT_WHILE_WAITING_FOR_INTERRUPT").assert_status(0x40130020)
     fails(lambda: stopped.assert_status(), "stalled")
