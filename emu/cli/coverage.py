@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from emu.cli.document import print_document
+from emu.cli.options import FiniteRange
 from emu.cli.tracing import writable
 from emu.hw.coverage import Coverage
 
@@ -17,7 +18,7 @@ BELOW = 6
 @click.command()
 @click.argument("reports", nargs=-1, required=True, metavar="FILE...")
 @click.option("-o", "--output", metavar="FILE", help="Write the merged report.")
-@click.option("--threshold", type=click.FloatRange(0, 100), metavar="PCT", help="Exit with 6 below this share.")
+@click.option("--threshold", type=FiniteRange(0, 100), metavar="PCT", help="Exit with 6 below this share.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(reports: tuple[str, ...], output: str | None, threshold: float | None, as_json: bool) -> int:
     """Merge coverage reports and show which actions, statuses and units were touched, and which actions never."""

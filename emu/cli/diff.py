@@ -10,7 +10,7 @@ import click
 
 from emu.cli.compiling import compile_model
 from emu.cli.document import print_document
-from emu.cli.options import DEVICES, HefOptions, Model, hef_options
+from emu.cli.options import DEVICES, FiniteRange, HefOptions, Model, hef_options
 from emu.cli.progress import progress
 from emu.errors import HailoError, HailoStatus, UsageError
 from emu.files import shown
@@ -31,7 +31,7 @@ DIFFERENT = 6
 @hef_options
 @click.option("--b-runtime", type=click.Choice(RUNTIMES), help="HEFs: compile B for another runtime than A.")
 @click.option("--b-device", type=click.Choice(DEVICES), help="HEFs: compile B for another device than A.")
-@click.option("--tolerance", type=click.FloatRange(min=0), metavar="PCT", help="Traces: compare simulated time too.")
+@click.option("--tolerance", type=FiniteRange(min=0), metavar="PCT", help="Traces: compare simulated time too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     a: str,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +27,16 @@ MAX_FRAMES = (1 << 63) - 1  # a frame number is eight bytes of what synthetic da
 V3_VERSION = bytes((0, 0, 0, 3))  # behind the magic (hef-container.md 1.1)
 _MOST_DIGITS = 20  # of a number worth converting: int() refuses thousands of them with an error of its own
 _LINK = re.compile(r"integrated|gen[1-5]x(1|2|4|8|16)")
+
+
+class FiniteRange(click.FloatRange):
+    """A range that not-a-number and infinity lie outside of: no comparison with them says so."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not isfinite(number):
+            self.fail(f"{value} is no finite number", param, ctx)
+        return number
 
 
 @dataclass(frozen=True, slots=True)

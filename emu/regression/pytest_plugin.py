@@ -25,10 +25,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--emu-coverage", metavar="FILE", help="merge what all emu_run runs touched into FILE (JSON)")
     group.addoption(
         "--emu-coverage-threshold",
-        type=float,
+        type=_percent,
         metavar="PCT",
         help="fail if fewer than PCT %% of the action types were executed",
     )
+
+
+def _percent(text: str) -> float:
+    """A share that a threshold can be; not-a-number would fail nothing."""
+    value = float(text)
+    if not 0 <= value <= 100:
+        raise ValueError(text)
+    return value
 
 
 @pytest.fixture

@@ -185,6 +185,7 @@ def test_coverage_over_a_suite_and_its_threshold(suite: Path) -> None:
     code, text = run_pytest(suite, "--emu-coverage-threshold", 99)
     assert code == 1
     assert "99 % are required" in text
+    assert run_pytest(suite, "--emu-coverage-threshold", "nan")[0] == 4  # pytest's code for wrong use
 
 
 def test_coverage_adds_up_over_workers(suite: Path) -> None:

@@ -336,6 +336,8 @@ def test_the_threshold_fails(cli: Cli, tmp_path: Path) -> None:
     percent = orjson.loads(report.read_bytes())["percent"]
     assert cli("coverage", report, "--threshold", int(percent)) == 0
     assert cli("coverage", report, "--threshold", int(percent) + 1) == 6
+    for nothing in ("nan", "inf", "-1", "101", "x"):  # a threshold that no report could be below is none
+        assert cli("coverage", report, "--threshold", nothing) == 2
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"actions":5,"statuses":{},"units":{}}', b"\xff"])

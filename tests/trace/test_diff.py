@@ -84,6 +84,11 @@ def test_tolerance_is_a_share_of_the_time(two_context: Path, tmp_path: Path) -> 
     assert _compare(two_context, path, 3) is not None
 
 
+@pytest.mark.parametrize("tolerance", ["nan", "inf", "-1"])
+def test_a_tolerance_that_is_none(tolerance: str, two_context: Path, cli: Cli) -> None:
+    assert cli("diff", two_context, two_context, "--tolerance", tolerance) == 2
+
+
 def test_independent_actions_may_change_places(two_context: Path, tmp_path: Path) -> None:
     def swap(records: list[Record]) -> None:
         first, second = actions(records, "ENABLE_LCU_DEFAULT", "dynamic_0")[:2]
