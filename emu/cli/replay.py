@@ -37,11 +37,23 @@ def settings(options: RunOptions, error: EmuError | None) -> dict[str, Any]:
         if shown(path) != str(path):
             raise UsageError(f"--record keeps the names of files as text, {shown(path)} is none")
     kept = {name: getattr(options, name) for name in _KEPT}
+    # a replay may be started from elsewhere
+    kept |= {name: tuple(map(_absolute, kept[name])) for name in ("input", "device_output")}
+    kept["inputs"] = None if options.inputs is None else _absolute(options.inputs)
     return {
         "files": [{"path": str(path), "md5": _md5(path)} for path in paths],
         "options": {**kept, "common": asdict(options.common)},
         "status": "OK" if error is None else error.line(),
     }
+
+
+def _absolute(argument: str) -> str:
+    """`NAME=FILE` or `FILE` with the whole path of the file; as it is where there is no such file."""
+    for begin in (0, *(at + 1 for at, letter in enumerate(argument) if letter == "=")):
+        path = Path(argument[begin:])
+        if path.is_file():
+            return argument[:begin] + str(path.resolve())
+    return argument
 
 
 def _md5(path: Path) -> str:
@@ -86,7 +98,7 @@ def command(folder: str, models: tuple[str, ...], as_json: bool) -> int:
 
 
 def _run(options: RunOptions, replay: Replay) -> str:
-    """Run; returns how it ended. What the run prints is not wanted here."""
+    """Run; returns how it ended, raises what kept it from beginning. What it prints is not wanted here."""
     from emu.cli import run_hef
 
     ended = "OK"
@@ -98,6 +110,8 @@ def _run(options: RunOptions, replay: Replay) -> str:
             return "stopped at the first difference"
         except EmuError as error:
             ended = error.line()
+            if not replay.number and ended != replay.recording.run.get("status"):
+                raise  # nothing ran: there is nothing to compare
     replay.finish()
     return ended
 
@@ -165,13 +179,11 @@ def _text(recording: Recording, replay: Replay, ended: str) -> Iterator[str]:
         return
     yield f"first difference at record {difference.number:,}: {', '.join(difference.fields)}"
     for word, record in (("recorded", difference.recorded), ("replayed", difference.replayed)):
-        yield f"  {word} {_described(record)}"
+        yield f"  {word} " + (f"nothing: the run is over ({ended})" if record is None else _described(record))
 
 
-def _described(record: dict[str, Any] | None) -> str:
+def _described(record: dict[str, Any]) -> str:
     """A record in one line; control messages by what they are."""
-    if record is None:
-        return "nothing: the run is over"
     if record["kind"] == "control":
         try:
             request = decode_request(bytes.fromhex(record["request"]))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from emu.errors import EmuError
+from emu.errors import EmuError, UsageError
 from emu.hef import open_hef
 from emu.hw import profiles
 from emu.hw.capture import load_capture
@@ -43,6 +43,9 @@ class RunSettings:
     clock_mhz: int | None = None
     link: str | None = None
     inject: tuple[str, ...] = ()
+
+
+_DEFAULT = asdict(RunSettings())
 
 
 @dataclass(slots=True)
@@ -245,6 +248,10 @@ def _prepare(
     model: Path, settings: RunSettings
 ) -> tuple[Program, profiles.Profile, Sequence[GroupTiming] | None, int | None]:
     if model.suffix == ".json":
+        # what the host sent is sent as it is
+        given = [name for name in ("runtime", "batch", "network_group") if getattr(settings, name) != _DEFAULT[name]]
+        if given:
+            raise UsageError(f"{', '.join(given)}: {model.name} is a capture, which has its own")
         capture = load_capture(model)
         profile = profiles.load(settings.device or capture.program.device, settings.clock_mhz, settings.link)
         return capture.program, profile, None, settings.cluster_layout or capture.layout

@@ -7,12 +7,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
-from emu.errors import HailoError
+from emu.errors import HailoError, UsageError
 from emu.regression.golden import check_golden
+from emu.regression.run import RunSettings, execute
+from tests.conftest import SHARED, needs_shared
 from tests.trace.helpers import SINGLE, TWO_CONTEXT, records_of, traced, write_trace
 
 TEST = """
@@ -163,6 +166,16 @@ def test_the_assertions(suite: Path) -> None:
     (suite / "test_x.py").write_text(ASSERTIONS.format(model="x.hef"))
     code, text = run_pytest(suite, autoload=True)  # by the entry point, as users get it
     assert code == 0, text
+
+
+@needs_shared
+@pytest.mark.parametrize("given", [{"batch": 4}, {"runtime": "5.2"}, {"network_group": "x"}], ids=str)
+def test_a_capture_has_its_own_settings(given: dict[str, Any], tmp_path: Path) -> None:
+    capture = SHARED / "oracle" / "4.23" / "mnist_cnn.v0.hailo8.json"
+    assert execute(capture, RunSettings(), tmp_path / "x").error is None
+    refused = execute(capture, RunSettings(**given), tmp_path / "x").error
+    assert isinstance(refused, UsageError)
+    assert next(iter(given)) in refused.message
 
 
 def test_coverage_over_a_suite_and_its_threshold(suite: Path) -> None:

@@ -169,6 +169,35 @@ def test_another_file_in_its_place(recording: Path, cli: Cli, tmp_path: Path) ->
     assert cli("replay", recording, tmp_path / "gone.hef") == 2
 
 
+def test_inputs_are_found_from_anywhere(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recorded with a relative name, replayed from another folder; changed, it differs; gone, that is said."""
+    (tmp_path / "elsewhere").mkdir()
+    name = "two_context/input_layer1"
+    frame = tmp_path / "a=b.bin"
+    for number, argument in enumerate((frame.name, f"{name}={frame.name}")):
+        monkeypatch.chdir(tmp_path)
+        frame.write_bytes(bytes(3072))
+        assert cli("run", TWO_CONTEXT, "--input", argument, "--record", f"record{number}") == 0
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        assert cli("replay", tmp_path / f"record{number}") == 0
+        frame.write_bytes(bytes([1]) * 3072)
+        assert cli("replay", tmp_path / f"record{number}") == 6
+        assert "digest" in cli.out
+        frame.unlink()
+        assert cli("replay", tmp_path / f"record{number}") in (2, 3)
+        assert frame.name in cli.err
+        assert cli.err.count("\n") == 1
+
+
+def test_a_file_that_does_not_run_in_its_place(recording: Path, cli: Cli, tmp_path: Path) -> None:
+    """Nothing runs, so nothing differs: the error is that of the file."""
+    cut = tmp_path / "cut.hef"
+    cut.write_bytes(TWO_CONTEXT.read_bytes()[:1000])
+    assert cli("replay", recording, cut) == 3
+    assert "truncated" in cli.err
+    assert cli.out == ""
+
+
 def test_runs_that_fail_replay_too(cli: Cli, tmp_path: Path) -> None:
     folder = tmp_path / "recording"
     assert cli("run", TWO_CONTEXT, "--inject", "stall-channel:2", "--record", folder) == 5
