@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,16 +81,30 @@ class Verdict:
 
 
 def models(paths: Sequence[Path]) -> Iterator[Path]:
-    """The files to try: those named, and every model below a folder (by suffix or by magic), in name order."""
+    """The files to try: those named, and every model below a folder (by suffix or by magic), in name order.
+
+    A folder that cannot be listed stands for what may be in it.
+    """
     for path in paths:
-        if not path.is_dir():
+        if path.is_dir():
+            yield from _below(path)
+        else:
             yield path
-            continue
-        for found in sorted(path.rglob("*")):
-            named = found.suffix.lower() in MODEL_SUFFIXES
-            # a link that leads nowhere is a model that cannot be read; pipes and devices are left alone
-            if (found.is_file() and (named or _has_magic(found))) or (named and not found.exists()):
-                yield found
+
+
+def _below(folder: Path) -> list[Path]:
+    found: list[Path] = []
+    for place, _, names in os.walk(folder, onerror=lambda error: found.append(Path(error.filename))):
+        found += [Path(place, name) for name in names if _is_model(Path(place, name))]
+    return sorted(found)
+
+
+def _is_model(path: Path) -> bool:
+    """Whether to try a file of a folder; pipes and devices are left alone."""
+    named = path.suffix.lower() in MODEL_SUFFIXES
+    if path.is_file():
+        return named or _has_magic(path)
+    return named and not path.exists()  # a link that leads nowhere: a model that cannot be read
 
 
 def _has_magic(path: Path) -> bool:

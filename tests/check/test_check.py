@@ -55,6 +55,16 @@ def test_what_a_folder_is_searched_for(folder: Path, cli: Cli) -> None:
     assert "pipe.hef" not in words
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every folder")
+def test_a_folder_that_cannot_be_listed(folder: Path, cli: Cli) -> None:
+    (folder / "deeper").chmod(0)
+    try:
+        assert cli("check", folder) == 3
+    finally:
+        (folder / "deeper").chmod(0o700)
+    assert _words(cli)["deeper"] == "BROKEN"
+
+
 def test_for_one_device(folder: Path, cli: Cli) -> None:
     assert cli("check", folder, "--device", "hailo8l") == 4
     words = _words(cli)
