@@ -95,7 +95,7 @@ def models(paths: Sequence[Path]) -> Iterator[Path]:
 def _below(folder: Path) -> list[Path]:
     found: list[Path] = []
     for place, _, names in os.walk(folder, onerror=lambda error: found.append(Path(error.filename))):
-        found += [Path(place, name) for name in names if _is_model(Path(place, name))]
+        found.extend(Path(place, name) for name in names if _is_model(Path(place, name)))
     return sorted(found)
 
 

@@ -97,6 +97,7 @@ class ActionOrder(Rule):
         self._last: dict[str, int] = {}
         self._ran: set[str] = set()  # since the preliminary
         self._partial: set[str] = set()  # contexts whose present run leaves something out
+        self._begun = self._before = ""  # the context that began last, and the one before it
 
     def check(self, record: Record) -> Iterator[str]:
         context = record.get("context", "")
@@ -107,15 +108,20 @@ class ActionOrder(Rule):
                 self._ran.clear()
             self._last[context] = -1
             self._partial.discard(context)
+            self._before, self._begun = self._begun, context
             return
         index = record.get("action_index", -1)
         before = self._last.get(context, index - 1)  # the trace of a resumed run begins anywhere
         self._last[context] = index
-        if before == -1 and context.startswith("dynamic_") and context not in self._ran:
-            # dynamic_0 lacks what was granted to it already, another one begins with what activates its successor
-            self._partial.update({context} if index > 0 or context == "dynamic_0" else ())
+        if before == -1 and context.startswith("dynamic_") and context not in self._ran and self._leaves_out(index):
+            self._partial.add(context)
         if index <= before or (index != before + 1 and context not in self._partial):
             yield f"action {index} runs after " + (f"action {before}" if before >= 0 else f"{context} began")
+
+    def _leaves_out(self, index: int) -> bool:
+        """Right behind the preliminary dynamic_0 lacks what was granted to it already; another context begins with
+        what activates its successor."""
+        return index > 0 or (self._before, self._begun) == ("preliminary", "dynamic_0")
 
 
 class NoStall(Rule):
