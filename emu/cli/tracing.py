@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from emu.cli.run_report import Outcome
 
 FW_ACTIONS = "fw-actions"
+_LATEST = 253_402_300_799  # the last second of the year 9999, where calendars end
 
 
 def check_trace(options: RunOptions) -> None:
@@ -30,8 +31,10 @@ def check_trace(options: RunOptions) -> None:
         writable(options.trace)
     if options.dump_action_list is not None:
         writable(options.dump_action_list)
-    if wants_action_lists(options) and len(options.models) > 1:
-        raise UsageError(f"an action list dump describes one HEF, {len(options.models)} were given")
+    if wants_action_lists(options):
+        _source_date_epoch(0)  # refused before anything runs
+        if len(options.models) > 1:
+            raise UsageError(f"an action list dump describes one HEF, {len(options.models)} were given")
 
 
 def trace_sinks(options: RunOptions, header: Header, files: ExitStack) -> list[Sink]:
@@ -101,9 +104,9 @@ def _opened(source: Path | str | bytes) -> io.BufferedIOBase:
 def _source_date_epoch(otherwise: int) -> int:
     text = os.environ.get("SOURCE_DATE_EPOCH")
     if text is None:
-        return otherwise
-    if not text.isdecimal():
-        raise UsageError(f"SOURCE_DATE_EPOCH is {text!r}, no number of seconds")
+        return min(otherwise, _LATEST)  # a HEF may say anything
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_LATEST)) and int(text) <= _LATEST):
+        raise UsageError(f"SOURCE_DATE_EPOCH is {text[:40]!r}, no number of seconds up to the year 9999")
     return int(text)
 
 

@@ -160,11 +160,24 @@ def test_the_last_batch_where_there_are_fewer(cli: Cli, tmp_path: Path) -> None:
 def test_creation_time(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795979100")
     assert _profile(cli, tmp_path, TWO_CONTEXT)["creation_time"] == "Sun Nov 29 19:05:00 2026"
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
-    assert cli("run", TWO_CONTEXT, f"--trace={tmp_path / 'y'}", "--trace-format", "fw-actions") == 2
+    for text in ("yesterday", "", "-1", "1.5", "\u0663", "253402300800", "9" * 6000):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", text)
+        assert cli("run", TWO_CONTEXT, f"--trace={tmp_path / 'y'}", "--trace-format", "fw-actions") == 2
+        assert cli.out == ""
+        assert not (tmp_path / "y").exists()
     monkeypatch.delenv("SOURCE_DATE_EPOCH")
     # the HEF says 2024-01-01 00:00:00
     assert _profile(cli, tmp_path, TWO_CONTEXT)["creation_time"] == "Mon Jan  1 00:00:00 2024"
+
+
+def test_a_hef_may_say_any_time(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    source, model = tmp_path / "x.yaml", tmp_path / "x.hef"
+    assert cli("disasm", TWO_CONTEXT, "-o", source) == 0
+    assert source.read_text().count("timestamp: 1704067200000") == 1
+    source.write_text(source.read_text().replace("timestamp: 1704067200000", f"timestamp: {(1 << 64) - 1}"))
+    assert cli("asm", source, "-o", model) == 0
+    assert _profile(cli, tmp_path, model)["creation_time"] == "Fri Dec 31 23:59:59 9999"
 
 
 def test_the_dump_of_fw_control(cli: Cli, tmp_path: Path) -> None:
