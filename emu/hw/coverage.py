@@ -22,6 +22,7 @@ ACTIONS = tuple(kind for kind in ActionType if kind is not ActionType.REPEATED_A
 # the actions that wait: what HEFs call triggers
 TRIGGERS = tuple(kind.name for kind in ACTIONS if kind.name in WAITS)
 _PARTS = ("actions", "statuses", "units")
+_MOST = 1 << 48  # of a count in a file: sums of them stay within what JSON holds
 STATUSES = tuple(status for status in FirmwareStatus if status is not FirmwareStatus.SUCCESS)
 
 
@@ -66,7 +67,7 @@ class Coverage:
     @classmethod
     def of_document(cls, document: Any) -> Coverage:
         """The counts that `document` gave; KeyError, TypeError, ValueError or AttributeError for anything else."""
-        return cls(*(Counter({str(name): int(count) for name, count in document[part].items()}) for part in _PARTS))
+        return cls(*(Counter({name: _count(count) for name, count in document[part].items()}) for part in _PARTS))
 
     @property
     def percent(self) -> float:
@@ -103,6 +104,12 @@ class Coverage:
         )
         yield f"  units: {', '.join(f'{count} {name}' for name, count in sorted(self.units.items()))}\n"
         yield f"  not executed: {', '.join(self.missing_actions) or 'none'}\n"
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or not 0 <= value <= _MOST:
+        raise ValueError(f"{value!r} is no count")
+    return value
 
 
 def merge_into(path: Path, coverage: Coverage) -> Coverage:

@@ -369,7 +369,12 @@ def test_the_threshold_fails(cli: Cli, tmp_path: Path) -> None:
         assert cli("coverage", report, "--threshold", nothing) == 2
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"actions":5,"statuses":{},"units":{}}', b"\xff"])
+COUNTS = ("-1", "1.5", "1e300", '"5"', "true", "null", "[]", str(1 << 63))
+FOREIGN = [b"", b"{}", b"[1]", b'{"actions":5,"statuses":{},"units":{}}', b"\xff"]
+FOREIGN += [f'{{"actions":{{"HALT":{count}}},"statuses":{{}},"units":{{}}}}'.encode() for count in COUNTS]
+
+
+@pytest.mark.parametrize("content", FOREIGN)
 def test_foreign_reports(content: bytes, cli: Cli, tmp_path: Path) -> None:
     report = tmp_path / "a.json"
     report.write_bytes(content)
