@@ -158,20 +158,23 @@ class Matcher:
     def _skip_equal(self, first: Iterator[bytes], second: Iterator[bytes]) -> tuple[bytes | None, bytes | None] | None:
         """Skip lines that are equal as bytes but for their time; the first pair that is not, None at both ends."""
         skipped = 0
+        parse, start = self.sides[0].source.parse, self.sides[0].number + 2
         timed = self._tolerance is not None
         self._phase = None  # all before is matched: whatever comes next begins a phase
         try:
             for one, other in zip_longest(first, second):
-                if one == other:
-                    skipped += 1
-                    continue
                 if one is None or other is None:
                     return one, other
+                if one == other:
+                    parse(one, start + skipped)  # what both have damaged is not equal in meaning
+                    skipped += 1
+                    continue
                 inner = _untimed(one)
                 if inner is None or inner != _untimed(other):
                     return one, other
                 if timed and not self._same_time(_ns(one), _ns(other)):
                     return one, other
+                parse(one, start + skipped)
                 skipped += 1
         finally:
             for side in self.sides:

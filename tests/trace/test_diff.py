@@ -351,6 +351,15 @@ def test_captures(cli: Cli) -> None:
     assert cli("diff", a, b) == 6
 
 
+def test_what_both_have_damaged_is_refused(cli: Cli, two_context: Path, tmp_path: Path) -> None:
+    lines = two_context.read_bytes().splitlines(keepends=True)
+    for damaged in (lines[50][:-9] + b"\n", b"nonsense\n", b"{}\n"):
+        path = tmp_path / "x"
+        path.write_bytes(b"".join([*lines[:50], damaged, *lines[51:]]))
+        assert cli("diff", path, path) == 3
+        assert "line 51" in cli.err
+
+
 def test_a_trace_and_a_hef_do_not_compare(cli: Cli, two_context: Path) -> None:
     assert cli("diff", two_context, TWO_CONTEXT) == 2
     assert cli("diff", TWO_CONTEXT, SINGLE, "--tolerance", 5) == 2
