@@ -109,12 +109,12 @@ class HostList:
         parts: list[bytes] = []
         total, known, position = 0, True, start
         while position < start + count:
-            extent = self._extent_at(position)
+            extent, stop = self._extent_at(position)
             if extent is None:
                 # a descriptor that nothing was bound to moves a page of unknown bytes
-                total, known, position = total + self.page_size, False, position + 1
+                total, known, position = total + self.page_size, False, stop
                 continue
-            stop = min(start + count, extent.start + extent.count)
+            stop = min(start + count, stop)
             first = (position - extent.start) * self.page_size
             size = min((stop - extent.start) * self.page_size, extent.size) - first
             data = extent.buffer.read(extent.offset + first, size)
@@ -128,16 +128,20 @@ class HostList:
 
     def buffer_at(self, position: int) -> tuple[HostBuffer, int] | None:
         """The buffer and the offset in it that descriptor `position` points to."""
-        extent = self._extent_at(position % self.count)
+        extent, _ = self._extent_at(position % self.count)
         if extent is None:
             return None
         return extent.buffer, extent.offset + (position % self.count - extent.start) * self.page_size
 
-    def _extent_at(self, position: int) -> Extent | None:
+    def _extent_at(self, position: int) -> tuple[Extent | None, int]:
+        """The extent that covers a descriptor, and the descriptor behind it from which on it no longer does."""
+        replaced_from: list[int] = []
         for extent in reversed(self.extents):
             if extent.start <= position < extent.start + extent.count:
-                return extent
-        return None
+                return extent, min([extent.start + extent.count, *replaced_from])
+            if extent.start > position:
+                replaced_from.append(extent.start)
+        return None, position + 1
 
 
 @dataclass(slots=True)
