@@ -107,18 +107,20 @@ class Core:
                 if networks
                 else edges
             )
+            its_flow = flow
             slowest = max((e.channel.slow * e.frame_bytes for e in mine if e.channel.slow > 1), default=0.0)
             if slowest:
                 # an injected fault: the channel needs that much longer for each frame
                 extra = slowest / self.vdma.profile.link.bytes_per_second * 1e9
-                flow = replace(flow, latency_ns=flow.latency_ns + extra, interval_ns=max(flow.interval_ns, extra))
+                interval = max(flow.interval_ns, extra)
+                its_flow = replace(flow, latency_ns=flow.latency_ns + extra, interval_ns=interval)
             one = FramePass(
                 core=self,
                 context=context,
                 network=network if len(networks) > 1 else None,
                 inputs=[e for e in mine if e.direction is Direction.H2D],
                 outputs=[e for e in mine if e.direction is Direction.D2H],
-                flow=flow,
+                flow=its_flow,
                 origin=origin,
                 gate=gate,
                 batch=batch,

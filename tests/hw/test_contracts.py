@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ from tests.hw.lists import (
 SECOND_IN, SECOND_OUT = 5, 19
 
 
-def _traced(lists: Lists, frames: int, **settings: object) -> tuple[RunResult, list[Event]]:
+def _traced(lists: Lists, frames: int, **settings: Any) -> tuple[RunResult, list[Event]]:
     found: list[Event] = []
 
     class Sink:
@@ -101,12 +102,13 @@ def test_a_later_programming_replaces_the_descriptors_it_overlaps(seed: int) -> 
         for last in range(first + 1, count + 1):
             pages_read = points[first:last]
             known = None if None in pages_read else b"".join(page for page in pages_read if page is not None)
-            assert host_list.read(first, last - first) == (known, (last - first) * PAGE)
-    for position, page in enumerate(points):
+            data_read, size = host_list.read(first, last - first)
+            assert (data_read, size) == (known, (last - first) * PAGE)
+    for position, content in enumerate(points):
         found = host_list.buffer_at(position)
-        assert (found is None) == (page is None)
+        assert (found is None) == (content is None)
         if found is not None:
-            assert found[0].read(found[1], PAGE) == page
+            assert found[0].read(found[1], PAGE) == content
 
 
 # -- frames per second
@@ -229,10 +231,9 @@ def test_an_lcu_enabled_when_all_frames_have_passed_is_done(batch: int) -> None:
     assert all(stream.frames == 2 * batch for stream in lists.run(2 * batch).groups[0].streams)
 
 
-@pytest.mark.parametrize("slow", [4, 50])
-def test_an_lcu_enabled_late_finds_the_frames_of_its_own_network_only(slow: int) -> None:
-    """Network 1 is slowed down: when all frames of network 0 have passed, hers have not."""
-    lists = single(batch=4, networks=2)
+def _two_networks(batch: int) -> Lists:
+    """One context through which two networks flow side by side; it waits for LCU 0 of the first."""
+    lists = single(batch=batch, networks=2)
     lists.activation += [
         act("OPEN_BOUNDARY_OUTPUT_CHANNEL", packed_vdma_channel_id=SECOND_OUT, **buffer(6)),
         act(
@@ -250,12 +251,37 @@ def test_an_lcu_enabled_late_finds_the_frames_of_its_own_network_only(slow: int)
         *_network(1, SECOND_IN, SECOND_OUT, 3, 5),
         BOUNDARY[-1],
         act("LCU_INTERRUPT", packed_lcu_id=0),
+        act("APPLICATION_CHANGE_INTERRUPT"),
+    ]
+    return lists
+
+
+def _passed(events: Sequence[Event], channel: int) -> list[int]:
+    """When the frames of an output were in host memory."""
+    return [e.ns for e in events if e.kind is Kind.TRANSFER and e.unit == f"channel {channel} (D2H)"]
+
+
+@pytest.mark.parametrize("slow", [4, 50])
+def test_an_lcu_enabled_late_finds_the_frames_of_its_own_network_only(slow: int) -> None:
+    """Network 1 is slowed down: when all frames of network 0 have passed, hers have not."""
+    lists = _two_networks(batch=4)
+    lists.dynamic[0][-1:-1] = [
         act("ENABLE_LCU_DEFAULT", packed_lcu_id=6, network_index=1),
         act("LCU_INTERRUPT", packed_lcu_id=6),
-        act("APPLICATION_CHANGE_INTERRUPT"),
     ]
     _, events = _traced(lists, 4, faults=[Fault.parse(f"slow-channel:{SECOND_IN}={slow}")])
     first, second = [e.ns for e in events if e.action == "LCU_INTERRUPT" and e.kind is Kind.ACTION]
-    own = [e.ns for e in events if e.kind is Kind.TRANSFER and e.unit == f"channel {SECOND_OUT} (D2H)"]
-    other = [e.ns for e in events if e.kind is Kind.TRANSFER and e.unit == f"channel {OUT} (D2H)"]
+    own, other = _passed(events, SECOND_OUT), _passed(events, OUT)
     assert other[3] <= first < own[3] <= second
+
+
+@pytest.mark.parametrize("channel", [IN, SECOND_IN])
+def test_a_slow_channel_slows_its_own_network_only(channel: int) -> None:
+    def paces(*faults: str) -> list[int]:
+        _, events = _traced(_two_networks(batch=4), 8, faults=[Fault.parse(fault) for fault in faults])
+        return [times[-1] - times[0] for times in (_passed(events, OUT), _passed(events, SECOND_OUT))]
+
+    plain, slowed = paces(), paces(f"slow-channel:{channel}=1000")
+    hit = (IN, SECOND_IN).index(channel)
+    assert slowed[hit] > 5 * plain[hit]
+    assert slowed[1 - hit] == plain[1 - hit]
