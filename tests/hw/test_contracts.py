@@ -34,6 +34,7 @@ from tests.hw.lists import (
     single,
     stream_in,
     stream_out,
+    with_ddr,
 )
 
 SECOND_IN, SECOND_OUT = 5, 19
@@ -69,13 +70,25 @@ def test_a_reset_of_the_burst_task_stops_it() -> None:
     assert all(stream.frames == 3 for stream in lists.run(3).groups[0].streams)
 
 
-def test_a_reset_of_the_state_machine_resets_the_burst_task() -> None:
-    session = single().session()
+def test_a_reset_of_the_state_machine_leaves_nothing_configured() -> None:
+    lists = with_ddr()
+    lists.preliminary = lists.preliminary[:-1]  # leaves its config channel open
+    session = lists.session()
     session.run_group(session.program.network_groups[0], leave=False)
-    burst = session.device.burst
-    assert burst.running and list(burst.jobs) == [IN]
-    session.device.control(change_context_switch_status(ContextSwitchStatus.RESET))
-    assert not burst.running and not burst.jobs
+    device = session.device
+    configured: list[Callable[[], object]] = [
+        lambda: list(device.burst.jobs),
+        lambda: device.burst.running,
+        lambda: list(device.ddr.pairs),
+        lambda: device.ddr.running,
+        lambda: list(device.core.opened),
+        lambda: list(device.core.edges),
+        lambda: list(device.config.channels),
+    ]
+    before = [look() for look in configured]
+    assert all(before) and before[0] == [IN]
+    device.control(change_context_switch_status(ContextSwitchStatus.RESET))
+    assert not any(look() for look in configured)
 
 
 # -- descriptor lists
