@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.dataflow.formats import Buffer, Bytes, InputTransform, OutputTransform, as_bytes, expand_auto
+from emu.dataflow.formats import Buffer, Bytes, InputTransform, OutputTransform, as_bytes
 from emu.dataflow.mux import Demuxer
 from emu.dataflow.nms_wire import NmsOutputTransform, fuse, fused_info
 from emu.dataflow.postprocess.base import NmsPostProcess, OpResult, PostProcess
@@ -260,8 +260,3 @@ class OutputVStream:
             max_proposals_per_class=max_proposals_per_class,
             max_proposals_total=max_proposals_total,
         )
-
-
-def default_format(info: VStreamInfo) -> Format:
-    """The default user format of a vstream: its info's without the flags (stream-infos.md 7)."""
-    return expand_auto(AUTO, Format(info.format.type, info.format.order))

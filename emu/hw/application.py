@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from emu.errors import HailoError
 from emu.hw.status import FirmwareStatus as S
 from emu.hw.status import FirmwareStopError
+from emu.hw.timing import GRANTS
 from emu.sequencer.actions import FIELD_NAMES, REPEATABLE, TIMESTAMP_INIT, ActionType, Repeated, decode
 from emu.sequencer.control import ApplicationHeader
 from emu.sequencer.program import ContextType
@@ -63,7 +64,6 @@ class Context:
     entries: list[Entry] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     bursts: Counter[int] = field(default_factory=Counter)
-    lcu_waits: int = 0
     last_grant: int = -1
     runs: int = 0
     simulated_ns: int = 0
@@ -134,12 +134,11 @@ class Context:
         kinds = [step.type for step in self.steps]
         counts = Counter(kinds)
         self.counts = Counter({kind.name: count for kind, count in counts.items()})
-        self.lcu_waits = counts[ActionType.LCU_INTERRUPT]
         if ActionType.FETCH_CCW_BURSTS in counts:
             for step in self.steps:
                 if step.type is ActionType.FETCH_CCW_BURSTS:
                     self.bursts[step.arguments.config_stream_index] += step.arguments.ccw_bursts
-        for grant in (ActionType.FETCH_DATA_FROM_VDMA_CHANNEL, ActionType.BURST_CREDITS_TASK_START):
+        for grant in GRANTS:
             if grant in counts:
                 self.last_grant = max(self.last_grant, len(kinds) - 1 - kinds[::-1].index(grant))
 

@@ -101,7 +101,6 @@ class ConfigChannel:
     source: ConfigSource
     expected_bursts: int
     fetched: int = 0
-    consumed_bytes: int = 0
     busy_until: int = 0
     next_record: int = 0
 
@@ -141,7 +140,6 @@ class ConfigManager:
         )
         run = self.cache.descriptors(channel.config_stream_index, channel.source, channel.fetched, count)
         channel.fetched += count
-        channel.consumed_bytes += run.size
         self._load(channel, run)
         return run
 
@@ -158,7 +156,6 @@ class ConfigManager:
         image = run.image(channel.next_record, count)
         channel.fetched += count
         channel.next_record += len(image.rows)
-        channel.consumed_bytes += image.size
         self.ccw_bytes += image.size
         self.memory.load(image)
         return image.size

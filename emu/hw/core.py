@@ -201,14 +201,19 @@ class Core:
             and channel.available - channel.claimed < edge.descriptors_per_frame
         )
 
-    def _input_blocked(self, edge: Edge) -> str:
+    def _edge_blocked(self, edge: Edge) -> str:
         channel = edge.channel
         if channel.stalled:
             return "the channel is stalled"
         if channel.mapped_stream is not None and channel.mapped_stream != edge.stream:
             return f"its channel is mapped to stream {channel.mapped_stream}"
-        if edge.kind is EdgeKind.DDR:
-            return self._ddr_blocked(edge)
+        return self._ddr_blocked(edge) if edge.kind is EdgeKind.DDR else ""
+
+    def _input_blocked(self, edge: Edge) -> str:
+        channel = edge.channel
+        blocked = self._edge_blocked(edge)
+        if blocked or edge.kind is EdgeKind.DDR:
+            return blocked
         if not edge.fetched:
             return "no FETCH_DATA_FROM_VDMA_CHANNEL granted it credits"
         if not edge.boundary:
@@ -232,14 +237,9 @@ class Core:
 
     def _output_blocked(self, edge: Edge, frames_inside: int) -> str:
         channel = edge.channel
-        if channel.stalled:
-            return "the channel is stalled"
-        if channel.mapped_stream is not None and channel.mapped_stream != edge.stream:
-            return f"its channel is mapped to stream {channel.mapped_stream}"
-        if edge.kind is EdgeKind.DDR:
-            return self._ddr_blocked(edge)
-        if not edge.boundary:
-            return ""
+        blocked = self._edge_blocked(edge)
+        if blocked or not edge.boundary:
+            return blocked
         if not channel.host_opened:
             return "its host side was never opened"
         # a frame needs its buffer when it comes out; the core may hold as many more as are under way in it

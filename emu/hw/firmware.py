@@ -20,7 +20,7 @@ from emu.hw.handlers import HANDLERS
 from emu.hw.periodic import BatchLoop
 from emu.hw.status import FirmwareStatus as S
 from emu.hw.status import FirmwareStopError, require
-from emu.hw.timing import Flow
+from emu.hw.timing import GRANTS, Flow
 from emu.hw.waits import Wait
 from emu.sequencer.actions import FIELD_NAMES, ActionType
 from emu.sequencer.program import ContextType
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 Steps = Generator[simpy.Event, None, None]
 _A = ActionType
-GRANTS = frozenset({_A.FETCH_DATA_FROM_VDMA_CHANNEL, _A.BURST_CREDITS_TASK_START})
 NEXT_CONTEXT = frozenset(
     {
         _A.ACTIVATE_BOUNDARY_INPUT,
@@ -114,10 +113,8 @@ class Firmware:
         self.batch_index = 0
         self.frames_done = 0
         self.error: RunTimeError | None = None
-        self.activated_at = 0
         self.context_started = 0
         self.grant_at: int | None = None
-        self.cache_updates = 0
         self.activated_streams: set[tuple[int, int]] = set()
         self.batch_switching = False
         # what a handler wants the trace to say about the action: what it started or moved
@@ -181,7 +178,7 @@ class Firmware:
         self.now += round(self.profile.enable_ns)
         yield from self._context(application.context(ContextType.ACTIVATION), generation)
         yield from self._meet_clock(generation)
-        self.state, self.activated_at = State.RUNNING, self.now
+        self.state = State.RUNNING
         self.device.core.changed.notify()
         # the reply to ENABLE goes out here, before any configuration is fetched (silicon-facts.md b)
         yield self.clock.timeout(0)

@@ -152,13 +152,6 @@ class HostMemory:
     continuous: list[tuple[int, HostBuffer]] = field(default_factory=list)
     action_lists: dict[int, tuple[int, bytes]] = field(default_factory=dict)
 
-    @property
-    def opaque_config(self) -> bool:
-        """Whether config bytes are absent, as in a capture."""
-        return not any(
-            extent.buffer.segments is not None for host_list in self.lists.values() for extent in host_list.extents
-        ) and not any(buffer.segments is not None for _, buffer in self.continuous)
-
     def continuous_at(self, address: int) -> tuple[HostBuffer, int] | None:
         """The continuous buffer at a DMA address and the offset in it."""
         for base, buffer in self.continuous:

@@ -39,6 +39,8 @@ AT_PEAK_RATE = "computational_ops of the HEF at the chip's peak rate"  # a `Comp
 # figures of a file outside of these are not believed (they may be NaN, infinite or forged)
 _MIN_FPS, _MAX_FPS, _MAX_LATENCY_S = 1e-3, 1e9, 1e3
 _A = ActionType
+# the actions that give a context's inputs their credits
+GRANTS = frozenset({_A.FETCH_DATA_FROM_VDMA_CHANNEL, _A.BURST_CREDITS_TASK_START})
 _EDGE_INPUTS = frozenset({_A.ACTIVATE_INTER_CONTEXT_INPUT, _A.ACTIVATE_DDR_BUFFER_INPUT, _A.ACTIVATE_CACHE_INPUT})
 _EDGE_OUTPUTS = frozenset({_A.ACTIVATE_INTER_CONTEXT_OUTPUT, _A.ACTIVATE_DDR_BUFFER_OUTPUT, _A.ACTIVATE_CACHE_OUTPUT})
 
@@ -196,7 +198,7 @@ def input_transfer_ns(profile: Profile, size: int) -> float:
 
 def grants_input(action: ActionType) -> bool:
     """Whether the action lets frames flow: the last such action of a list starts the context's `Flow`."""
-    return action in (_A.FETCH_DATA_FROM_VDMA_CHANNEL, _A.BURST_CREDITS_TASK_START)
+    return action in GRANTS
 
 
 BurstSizes = Mapping[int, Sequence[int]]

@@ -15,6 +15,7 @@ from emu.hw.hostmem import HostBuffer, HostMemory
 from emu.hw.profiles import Profile
 from emu.hw.status import FirmwareStatus as S
 from emu.hw.status import require
+from emu.sequencer.actions import StreamRegInfo
 from emu.sequencer.program import Direction
 
 ENGINE_SHIFT = {"4.23": 5, "5.2": 6}
@@ -114,19 +115,6 @@ class Channel:
         return f"num_available {self.num_available}, num_processed {self.num_processed}"
 
 
-class StreamRegisters(NamedTuple):
-    """stream_reg_info (firmware-actions.md 1.2): the shape of a frame on both sides of the stream."""
-
-    core_bytes_per_buffer: int
-    core_buffers_per_frame: int
-    periph_bytes_per_buffer: int
-    periph_buffers_per_frame: int
-    feature_padding_payload: int
-    buffer_padding_payload: int
-    buffer_padding: int
-    is_core_hw_padding_config_in_dfc: int
-
-
 @dataclass(slots=True)
 class Edge:
     """An activated edge layer: a channel feeding or draining a stream of the core.
@@ -140,10 +128,9 @@ class Edge:
     channel: Channel
     stream: int
     network: int
-    registers: StreamRegisters
+    registers: StreamRegInfo
     buffer: HostBufferInfo
     initial_credit_size: int = 0
-    buffered_rows: int = 0
     connected_d2h: int | None = None
     entries: int = 1
     done: int = 0

@@ -238,6 +238,23 @@ REPEATABLE = frozenset(
 )
 
 
+class StreamRegInfo(NamedTuple):
+    """stream_reg_info in wire order (firmware-actions.md 1.2): the shape of a frame on both sides of the stream."""
+
+    core_bytes_per_buffer: int
+    core_buffers_per_frame: int
+    periph_bytes_per_buffer: int
+    periph_buffers_per_frame: int
+    feature_padding_payload: int
+    buffer_padding_payload: int
+    buffer_padding: int
+    is_core_hw_padding_config_in_dfc: int
+
+    @property
+    def frame_periph_size(self) -> int:
+        return self.periph_bytes_per_buffer * self.periph_buffers_per_frame
+
+
 class Action(NamedTuple):
     """One action; `values` in the order of `FIELD_NAMES[type]`."""
 

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from emu.errors import HailoError, HailoStatus
 
@@ -63,6 +64,18 @@ class ContextSwitchStatus(IntEnum):
 
     RESET = 0
     ENABLED = 1
+
+
+class HwConsts(NamedTuple):
+    """The answer to GET_HW_CONSTS, in the order of cli.md."""
+
+    fifo_word_granularity: int
+    max_periph_buffers_per_frame: int
+    max_periph_bytes_per_buffer: int
+    max_acceptable_bytes_per_buffer: int
+    outbound_data_stream_size: int
+    should_optimize_credits: int
+    default_initial_credit_size: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,12 @@ from emu.sequencer import control, recipes
 from emu.sequencer.actions import Entry, encode
 from emu.sequencer.caches import CacheManager
 from emu.sequencer.config import ZeroCopySection
+from emu.sequencer.control import HwConsts
 from emu.sequencer.host import HostMemory
 from emu.sequencer.layers import EdgeLayer, edge_layers
 from emu.sequencer.lower import Lowered, lower
 from emu.sequencer.options import CompileOptions
-from emu.sequencer.profiles import DeviceProfile, HwConsts, RuntimeProfile
+from emu.sequencer.profiles import DeviceProfile, RuntimeProfile
 from emu.sequencer.program import (
     ActionListRecord,
     BoundaryStream,

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from emu.errors import HailoError, HailoStatus, UsageError
 from emu.hef.formats import align_up
-from emu.sequencer.profiles import HwConsts
+from emu.sequencer.control import HwConsts
 from emu.sequencer.program import ContinuousBuffer, DescriptorList, DescriptorProgram
 from emu.sequencer.requirements import Requirements
 

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import align_up
+from emu.sequencer.actions import StreamRegInfo
 from emu.sequencer.channels import LayerType
+from emu.sequencer.control import HwConsts
 from emu.sequencer.layers import EdgeLayer
-from emu.sequencer.profiles import DeviceProfile, HwConsts, RuntimeProfile
+from emu.sequencer.profiles import DeviceProfile, RuntimeProfile
 from emu.sequencer.program import Direction
 
 _DDR_ALIGNMENT = 512
 _U16, _U32 = 0xFFFF, 0xFFFFFFFF
 _FEW = 1024
-
-
-class PeriphRegisters(NamedTuple):
-    """stream_reg_info in wire order (firmware-actions.md 1.2)."""
-
-    core_bytes_per_buffer: int
-    core_buffers_per_frame: int
-    periph_bytes_per_buffer: int
-    periph_buffers_per_frame: int
-    feature_padding_payload: int
-    buffer_padding_payload: int
-    buffer_padding: int
-    is_core_hw_padding_config_in_dfc: int
-
-    @property
-    def frame_periph_size(self) -> int:
-        return self.periph_bytes_per_buffer * self.periph_buffers_per_frame
 
 
 def calculate_periph(
@@ -40,7 +23,7 @@ def calculate_periph(
     device: DeviceProfile,
     consts: HwConsts,
     hw_padding: bool,
-) -> PeriphRegisters:
+) -> StreamRegInfo:
     """Registers of one layer over descriptors of `desc_page_size` bytes.
 
     Raises HAILO_INVALID_ARGUMENT where no buffer size fits, HAILO_INVALID_HEF where a value does not fit its register,
@@ -99,7 +82,7 @@ def calculate_periph(
                 HailoStatus.HAILO_INTERNAL_FAILURE,
                 f"{bytes_per_buffer} periph bytes exceed the {limit} of the outbound stream",
             )
-    return PeriphRegisters(
+    return StreamRegInfo(
         layer.core_bytes_per_buffer,
         layer.core_buffers_per_frame,
         bytes_per_buffer,

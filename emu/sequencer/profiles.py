@@ -14,6 +14,7 @@ from typing import NamedTuple
 from emu.errors import UsageError
 from emu.hef.devices import ARCH_DEVICES as HEF_ARCH_DEVICES
 from emu.hef.enums import HwArch
+from emu.sequencer.control import HwConsts
 
 
 class DescriptorLimits(NamedTuple):
@@ -24,18 +25,6 @@ class DescriptorLimits(NamedTuple):
     max_page_size: int
     min_count: int
     max_count: int
-
-
-class HwConsts(NamedTuple):
-    """The answer to GET_HW_CONSTS, in the order of cli.md."""
-
-    fifo_word_granularity: int
-    max_periph_buffers_per_frame: int
-    max_periph_bytes_per_buffer: int
-    max_acceptable_bytes_per_buffer: int
-    outbound_data_stream_size: int
-    should_optimize_credits: int
-    default_initial_credit_size: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from emu.errors import HailoError, HailoStatus
+from emu.sequencer.actions import StreamRegInfo
 from emu.sequencer.caches import CacheManager
 from emu.sequencer.channels import ChannelAllocator, LayerIdentifier, LayerType
 from emu.sequencer.config import EXTERNAL_DESC, BufferInfo, ConfigBuffer, ConfigStream, ZeroCopySection
+from emu.sequencer.control import HwConsts
 from emu.sequencer.edge_buffers import Edge, EdgeKey, EdgePlanner, create_edge_buffer
 from emu.sequencer.host import HostMemory
 from emu.sequencer.layers import EdgeLayer
 from emu.sequencer.libstdcxx import hash_order
-from emu.sequencer.periph import PeriphRegisters, calculate_periph
-from emu.sequencer.profiles import DeviceProfile, HwConsts, RuntimeProfile
+from emu.sequencer.periph import calculate_periph
+from emu.sequencer.profiles import DeviceProfile, RuntimeProfile
 from emu.sequencer.program import Direction
 from emu.sequencer.requirements import boundary, boundary_queue_size, scatter_gather_limits
 
@@ -30,7 +32,7 @@ class ResourceLayer:
 
     layer: EdgeLayer
     packed_channel: int
-    registers: PeriphRegisters
+    registers: StreamRegInfo
     buffer: BufferInfo
     initial_credit_size: int
     connected_d2h_channel: int = 0

@@ -261,13 +261,6 @@ class NmsPostProcess(PostProcess):
     def _mixes(self, types: set[FormatType]) -> bool:
         return len(types) > 1
 
-    def _require_stream_frames(self) -> None:
-        """A frame that is not a multiple of 8 bytes would need the transformation that the pipeline refuses here."""
-        for layer in self.inputs.values():
-            size = layer.padded_shape.elements * layer.format.type.element_bytes
-            if size != layer.frame_size:
-                raise invalid(f"stream {layer.name} has frames of {size} bytes, an NMS op needs a multiple of 8")
-
     @abstractmethod
     def detect(self, frames: Mapping[str, Buffer]) -> Detections:
         """All detections that reach the score threshold, in the library's generation order."""

@@ -9,13 +9,14 @@ from emu.hw.handlers.units import check_network
 from emu.hw.passes import OpenedInput
 from emu.hw.status import FirmwareStatus as S
 from emu.hw.status import FirmwareStopError, require
-from emu.hw.vdma import Channel, Edge, EdgeKind, HostBufferInfo, StreamRegisters
+from emu.hw.vdma import Channel, Edge, EdgeKind, HostBufferInfo
+from emu.sequencer.actions import StreamRegInfo
 from emu.sequencer.program import Direction
 
 if TYPE_CHECKING:
     from emu.hw.firmware import Firmware
 
-_registers = attrgetter(*StreamRegisters._fields)
+_registers = attrgetter(*StreamRegInfo._fields)
 _buffer = attrgetter(*HostBufferInfo._fields)
 MAX_STREAM_INDEX = 63  # the largest shmifo id that a runtime names (hef-compile.md 4.5)
 
@@ -104,8 +105,7 @@ def activate_ddr_buffer_input(fw: Firmware, a: Any) -> None:
 
 def activate_ddr_buffer_output(fw: Firmware, a: Any) -> None:
     """Configure the producing side of a DDR portal."""
-    edge = _activate(fw, a, EdgeKind.DDR, Direction.D2H, 0)
-    edge.buffered_rows = a.buffered_rows_count
+    _activate(fw, a, EdgeKind.DDR, Direction.D2H, 0)
 
 
 def activate_cache_input(fw: Firmware, a: Any) -> None:
@@ -125,7 +125,7 @@ def activate_cache_output(fw: Firmware, a: Any) -> None:
 def _activate(fw: Firmware, a: Any, kind: EdgeKind, direction: Direction, network: int) -> Edge:
     device = fw.device
     channel = device.vdma.channel(a.packed_vdma_channel_id, direction)
-    registers = StreamRegisters(*_registers(a))
+    registers = StreamRegInfo(*_registers(a))
     info = _host_buffer(a)
     _check_registers(registers, kind, info)
     device.vdma.check_buffer(info, circular=kind in (EdgeKind.BOUNDARY, EdgeKind.DDR))
@@ -174,7 +174,7 @@ def _activate(fw: Firmware, a: Any, kind: EdgeKind, direction: Direction, networ
     return edge
 
 
-def _check_registers(registers: StreamRegisters, kind: EdgeKind, info: HostBufferInfo) -> None:
+def _check_registers(registers: StreamRegInfo, kind: EdgeKind, info: HostBufferInfo) -> None:
     require(
         registers.core_bytes_per_buffer > 0 and registers.periph_bytes_per_buffer > 0,
         S.CONTEXT_SWITCH_STATUS_INVALID_BYTES_PER_BUFFER_VALUE,

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
 from emu.errors import UsageError
+from emu.sequencer.control import HwConsts
 
 DEVICES = ("hailo8", "hailo8l", "hailo15h", "hailo15m", "hailo15l", "hailo10h", "hailo12l")
 
@@ -51,19 +52,6 @@ class Link:
     @property
     def integrated(self) -> bool:
         return self.name == "integrated"
-
-
-@dataclass(frozen=True, slots=True)
-class HwConsts:
-    """What GET_HW_CONSTS answers, in the order of cli.md."""
-
-    fifo_word_granularity: int
-    max_periph_buffers_per_frame: int
-    max_periph_bytes_per_buffer: int
-    max_acceptable_bytes_per_buffer: int
-    outbound_data_stream_size: int
-    should_optimize_credits: int
-    default_initial_credit_size: int
 
 
 @dataclass(frozen=True, slots=True)
