@@ -5,8 +5,8 @@
 The process is measured against one that only imports numpy and the generated schema module (processor time of both,
 each the best of several runs). The sweep of the given files at four batch sizes takes less than a tenth of a second,
 of which a worker takes a tenth to start. So two figures say how it scales: what a second worker costs in processor
-time, which holds on a busy machine too, on that very sweep and on one of four links; and the elapsed time of the sweep
-over many links, long enough to be measured against what the machine gives two processes at present.
+time, which holds on a busy machine too, on that very sweep and on one of many links; and the elapsed time of the sweep
+over many links beside what the machine gives two processes at present, which is told and not held.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ from pathlib import Path
 
 import pytest
 
-from emu.estimate import estimate
 from emu.hef import open_hef
+from emu.host.estimate import compile_batch, estimate
 from emu.sequencer.compile import CompileOptions
 from emu.sweep import Sweep, sweep
 from emu.sweep.pools import run_processes
 from emu.sweep.sweep import processors
 from emu.sweep.work import Task, run_task
+from emu.timing.estimate import Conditions, estimate_compiled
 from tests.conftest import SHARED, needs_shared
 
 MAX_PROCESS_RATIO = 3
 MIN_SCALING = 1.7
+MAX_LINK_SHARE = 0.25
 BATCHES = (1, 2, 4, 8)
 FILES = tuple(sorted((SHARED / "hef").glob("*.hef")))
 LINKS = tuple(f"gen{generation}x{lanes}" for generation in (1, 2, 3, 4) for lanes in (1, 2, 4, 8, 16))
@@ -84,7 +86,27 @@ def bench_sweep(benchmark):
     assert len(rows) == len(FILES) * len(BATCHES)
 
 
-@pytest.mark.parametrize("links", [1, 4])
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def bench_one_more_link(benchmark, path):
+    """A sweep compiles once for each device and batch: one more link costs a quarter of that at most."""
+    hef = open_hef(path)
+    compiled = compile_batch(hef, CompileOptions(), 8)
+
+    def links() -> None:
+        for link in LINKS:
+            estimate_compiled(hef, (compiled,), Conditions(link=link))
+
+    benchmark.pedantic(links, rounds=3)
+    rounds = [
+        (processor_time(links), sum(processor_time(lambda: compile_batch(hef, CompileOptions(), 8)) for _ in LINKS))
+        for _ in range(8)
+    ]
+    linking, compiling = (min(column) for column in zip(*rounds, strict=True))
+    benchmark.extra_info["share of a compile"] = round(linking / compiling, 2)
+    assert linking <= MAX_LINK_SHARE * compiling
+
+
+@pytest.mark.parametrize("links", [1, len(LINKS)])
 def bench_second_worker(benchmark, links):
     """What a second worker costs: half of the files in each of two pools of one worker, against all in one.
 
@@ -103,13 +125,13 @@ def bench_second_worker(benchmark, links):
     ]
     one, two = (min(column) for column in zip(*rounds, strict=True))
     benchmark.extra_info["scaling with free processors"] = round(2 * one / two, 2)
-    if links > 1:  # on one link 1.7, within what the measurement scatters
+    if links > 1:  # on one link the workers' start is most of what there is to do
         assert 2 * one / two >= MIN_SCALING
 
 
 @pytest.mark.skipif(processors() < 2, reason="one processor")
 def bench_scaling(benchmark):
-    """One process to two, as a share of what this machine gives two processes at present: 1.7 of 2."""
+    """One process to two, beside what this machine gives two processes at present: told, not held, as time passes."""
     plan = Sweep(FILES, batches=BATCHES, links=LINKS)
 
     def one() -> float:
@@ -135,7 +157,6 @@ def bench_scaling(benchmark):
     times = [(one(), two(), both()) for _ in range(3)]
     alone, spread, pair = (statistics.median(column) for column in zip(*times, strict=True))
     benchmark.extra_info |= {"scaling": round(alone / spread, 2), "machine": round(2 * alone / pair, 2)}
-    assert (alone / spread) / (2 * alone / pair) >= MIN_SCALING / 2
 
 
 def elapsed(work: Callable[[], object]) -> float:

@@ -9,8 +9,6 @@ libyaml's load of the text plus protobuf's ParseDict.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +22,11 @@ from emu.hef.build import build_network_group
 from emu.hef.text import parse_hef_text
 from emu.schemas import hef_pb2 as pb
 from tests.conftest import SHARED, needs_shared
+from tests.effort import least
 
 FILES = sorted((SHARED / "hef").glob("*.hef"))
 MAX_TEXT_RATIO, MAX_DISASM_RATIO, MAX_ASM_RATIO = 2.0, 3.0, 3.0
 pytestmark = needs_shared
-
-
-def best(function: Callable[[], object], rounds: int = 5) -> float:
-    """The shortest of a few runs."""
-    times = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def _small_fields(message: pb.ProtoHEFHef) -> pb.ProtoHEFHef:
@@ -57,9 +46,11 @@ def _small_fields(message: pb.ProtoHEFHef) -> pb.ProtoHEFHef:
 def test_parse_hef(path: Path, benchmark: Any) -> None:
     hef = open_hef(path)
     net_flow = hef.features.hailo_net_flow
-    model = best(lambda: [build_network_group(group, net_flow) for group in hef.message.network_groups])
-    assert hef.network_groups  # built and kept: what follows is the text alone
-    text = best(lambda: parse_hef_text(hef, streams=True))
+    assert hef.network_groups  # built and kept: what is measured is the text alone
+    model, text = least(
+        lambda: [build_network_group(group, net_flow) for group in hef.message.network_groups],
+        lambda: parse_hef_text(hef, streams=True),
+    )
     benchmark.extra_info["text_to_model"] = round(text / model, 2)
     benchmark.pedantic(lambda: parse_hef_text(hef, streams=True), rounds=3)
     assert text <= MAX_TEXT_RATIO * model
@@ -72,17 +63,15 @@ def test_disasm_and_asm(path: Path, benchmark: Any) -> None:
     bulk = memoryview(b"".join(description.bulk))
     small = _small_fields(open_hef(path).message)
     as_dict = json_format.MessageToDict(small, preserving_proto_field_name=True)
-    dump = best(
-        lambda: yaml.dump(json_format.MessageToDict(small, preserving_proto_field_name=True), Dumper=yaml.CSafeDumper)
-    )
-    load = best(
+    dump, load, disasm, asm = least(
+        lambda: yaml.dump(json_format.MessageToDict(small, preserving_proto_field_name=True), Dumper=yaml.CSafeDumper),
         lambda: (
             yaml.load(description.text, Loader=yaml.CSafeLoader),
             json_format.ParseDict(as_dict, pb.ProtoHEFHef()),
-        )
+        ),
+        lambda: disassemble(container, "x.bin"),
+        lambda: assemble(description.text, lambda name: bulk),
     )
-    disasm = best(lambda: disassemble(container, "x.bin"))
-    asm = best(lambda: assemble(description.text, lambda name: bulk))
     benchmark.extra_info["disasm_to_dump"] = round(disasm / dump, 2)
     benchmark.extra_info["asm_to_load"] = round(asm / load, 2)
     benchmark.pedantic(lambda: disassemble(container, "x.bin"), rounds=3)

@@ -2,15 +2,11 @@
 
     pytest benchmarks/bench_ms.py
 
-Float32, batch 1, at most 2.5 times onnxruntime, 4.5 with depthwise convolutions; reading LeNet's 1.7 MB file with
-every check at most 8 times one pass over the bytes (crc32). Both sides are taken alternately and the fastest of each
-counts.
+Float32, batch 1; reading LeNet's 1.7 MB file with every check at most 8 times one pass over the bytes (crc32). Both
+sides are taken alternately in one process, by its CPU time, and the least of each counts.
 
-Measured (AVX-512): residual 1.6, separable 3.2, LeNet 2.3 times onnxruntime with the kernels that OpenBLAS chooses;
-2.2, 4.0 and 2.6 where OPENBLAS_CORETYPE=Haswell holds it to AVX2, which onnxruntime does not heed. LeNet is small:
-onnxruntime needs some 60 µs for all of it, and products in BLAS alone take us 40 (57 with AVX2); the rest is the
-interpreter's price of eight operators. That is what stands between it and 1.5, the goal; it may be 10 % above the limit
-where BLAS is held back.
+LeNet is small: onnxruntime needs some 60 µs for all of it, and products in BLAS alone take us 40 (57 with AVX2); the
+rest is the interpreter's price of eight operators. What was measured is in docs/graph.md.
 """
 
 from __future__ import annotations
@@ -36,6 +32,8 @@ from emu.schemas.generated import ms_v0_5 as b
 
 HELD_BACK = "OPENBLAS_CORETYPE" in os.environ
 MAX_READ_RATIO = 8.0
+BUSY = 1.2
+"""What other work on the machine, which takes its caches, may add to a ratio."""
 
 
 @dataclass(frozen=True)
@@ -156,13 +154,13 @@ def ratio(function: Callable[[], object], baseline: Callable[[], object], second
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         for index, one in enumerate((function, baseline)):
-            start = time.perf_counter()
+            start = time.process_time()
             one()
-            best[index] = min(best[index], time.perf_counter() - start)
+            best[index] = min(best[index], time.process_time() - start)
     return best[0] / best[1]
 
 
-LIMITS = {lenet: 2.75 if HELD_BACK else 2.5, residual: 2.5, separable: 4.5}
+LIMITS = {lenet: 2.75, residual: 2.3, separable: 3.2} if HELD_BACK else {lenet: 2.5, residual: 1.4, separable: 2.1}
 
 
 @pytest.mark.benchmark(group="ms")
@@ -178,7 +176,7 @@ def test_against_onnxruntime(benchmark, make: Callable[[], tuple[Net, Value]]) -
         benchmark(run_plan, plan, {"input_0": image})
         slower = ratio(lambda: run_plan(plan, {"input_0": image}), lambda: session.run(None, {"x": image}))
     benchmark.extra_info["times onnxruntime"] = round(slower, 2)
-    assert slower <= LIMITS[make]
+    assert slower <= LIMITS[make] * (BUSY if os.getloadavg()[0] > (os.cpu_count() or 1) else 1)
 
 
 @pytest.mark.benchmark(group="ms")

@@ -13,7 +13,7 @@ import io
 import time
 import tracemalloc
 import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any
 
 import orjson
@@ -21,15 +21,16 @@ import pytest
 import simpy
 import xxhash
 
+from emu.chips.chips import load
 from emu.hef import open_hef
-from emu.hw.profiles import load
-from emu.hw.session import RunRequest, RunResult, run_program
-from emu.hw.workload import group_timings
+from emu.host.session import RunRequest, RunResult, run_program
 from emu.sequencer.compile import CompileOptions, compile_hef
-from emu.sequencer.control import ContextSwitchStatus, change_context_switch_status
+from emu.timing.workload import program_timings
 from emu.trace.events import Header, Tracer
 from emu.trace.sinks.jsonl import JsonlSink
+from emu.wire.control import ContextSwitchStatus, change_context_switch_status
 from tests.conftest import SHARED, needs_shared
+from tests.effort import least
 from tests.hw.lists import act, single
 
 pytestmark = needs_shared
@@ -47,15 +48,6 @@ MAX_PARSINGS_A_RUN = 60
 # what the frames of a run may leave behind, in bytes: lists of a few numbers, not something a frame
 MAX_GROWTH = 200_000
 FILES = sorted((SHARED / "hef").glob("*.hef"))
-
-
-def best(function: Callable[[], object], runs: int = 5) -> float:
-    shortest = float("inf")
-    for _ in range(runs):
-        start = time.perf_counter()
-        function()
-        shortest = min(shortest, time.perf_counter() - start)
-    return shortest
 
 
 def many_actions() -> Any:
@@ -80,7 +72,7 @@ def test_actions_with_tracing_off() -> None:
         for n in range(ACTIONS):
             nothing(n, n)
 
-    seconds, bare = best(run, 15), best(calls, 15)
+    seconds, bare = least(run, calls, rounds=15)
     print(f"{ACTIONS / seconds:,.0f} actions/s, {seconds / bare:.0f} bare calls an action")
     assert seconds < MAX_CALLS_AN_ACTION * bare
 
@@ -91,11 +83,11 @@ def test_actions_written_as_jsonl() -> None:
     header = Header("x", "4.23", "hailo8", 1, 1, 0, 200.0)
 
     def run() -> None:
-        device.tracer = device.core.tracer = Tracer([JsonlSink(io.BytesIO(), header)], lambda: device.clock.time)
+        device.probe.tracer = Tracer([JsonlSink(io.BytesIO(), header)], lambda: device.clock.time)
         device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0))
         device.run_until(lambda: device.firmware.resting)
-        device.tracer.close()
-        device.tracer = device.core.tracer = None
+        device.probe.tracer.close()
+        device.probe.tracer = None
         device.control(change_context_switch_status(ContextSwitchStatus.RESET))
 
     record = {
@@ -110,7 +102,7 @@ def test_actions_written_as_jsonl() -> None:
         for _ in range(ACTIONS):
             orjson.dumps(record)
 
-    seconds, bare = best(run, 15), best(dumps, 15)
+    seconds, bare = least(run, dumps, rounds=15)
     print(f"{ACTIONS / seconds:,.0f} actions/s as JSONL, {seconds / bare:.0f} dumps an action")
     assert seconds < MAX_DUMPS_AN_ACTION * bare
 
@@ -118,10 +110,10 @@ def test_actions_written_as_jsonl() -> None:
 def _frames(frames: int, jump: bool) -> tuple[float, int]:
     """Seconds and discrete events of a run of the smallest application."""
     session = single().session(frames=frames)
-    session.device.core.may_jump = jump
-    started, before = time.perf_counter(), session.device.clock.events
+    session.device.probe.one_by_one = not jump
+    started, before = time.process_time(), session.chip.clock.events
     session.run_group(session.program.network_groups[0])
-    return time.perf_counter() - started, session.device.clock.events - before
+    return time.process_time() - started, session.chip.clock.events - before
 
 
 def test_events_against_a_bare_simpy_loop() -> None:
@@ -140,7 +132,7 @@ def test_events_against_a_bare_simpy_loop() -> None:
             env.process(process(env))
         env.run(until=10_000)
 
-    rate = 30_000 / best(bare)
+    rate = 30_000 / least(bare)[0]
     print(f"{events / played:,.0f} events/s, added up {events / added_up:,.0f}, bare {rate:,.0f}")
     print(f"ratios {events / played / rate:.2f}, {events / added_up / rate:.1f}")
     assert events / played > MIN_PLAYED_EVENT_RATIO * rate
@@ -184,10 +176,10 @@ def _run(path: Any, frames: int, may_jump: bool = True) -> tuple[float, RunResul
     options = CompileOptions()
     program = compile_hef(hef, options)
     profile = load(program.device)
-    timings = group_timings(hef, program, options, profile)
+    timings = program_timings(program, profile)
     results = []
     request = RunRequest(frames=frames, timings=timings, may_jump=may_jump)
-    seconds = best(lambda: results.append(run_program(program, profile, request)), 10)
+    (seconds,) = least(lambda: results.append(run_program(program, profile, request)), rounds=10)
     return seconds, results[-1]
 
 
@@ -223,6 +215,6 @@ def test_a_run_costs_little_against_reading_the_file() -> None:
             checksum(data)
             hef_pb2.ProtoHEFHef.FromString(message)
 
-        seconds, _ = _run(path, 1)
-        print(f"{path.stem}: {seconds / best(parse):.1f} x parsing")
-        assert seconds < MAX_PARSINGS_A_RUN * best(parse), path.stem
+        seconds, (parsing,) = _run(path, 1)[0], least(parse)
+        print(f"{path.stem}: {seconds / parsing:.1f} x parsing")
+        assert seconds < MAX_PARSINGS_A_RUN * parsing, path.stem

@@ -4,9 +4,8 @@
 
 Rows: those with an empty `suspect` and with parameters, operations and resolution. The models of the given HEFs are
 left out of everything (`HELD_OUT`). Of the others a model belongs to the fit if crc32(name) % 3 != 0, else to the
-validation; so all releases and chips of a model are on the same side. Prints every fitted number as the profiles and
-`emu/estimate/table_model.toml` hold it, and the errors on both sides. tests/estimate/test_calibration.py checks that
-they still do.
+validation; so all releases and chips of a model are on the same side. Prints every fitted number as the profiles hold
+it, and the errors on both sides. tests/timing/test_calibration.py checks that they still do.
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.estimate.table import Network, fixed_intervals
+from emu.chips import chips
 from emu.hef import open_hef
-from emu.hw import profiles
-from emu.hw.schedule import GroupSchedule
-from emu.hw.workload import group_timings
-from emu.sequencer.compile import CompileOptions, compile_hef
+from emu.sequencer.compile import compile_hef
+from emu.timing.demand import GroupDemand
+from emu.timing.schedule import GroupSchedule
+from emu.timing.workload import group_timing
 
 Array: TypeAlias = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,10 +81,6 @@ class Row:
     @property
     def fitted(self) -> bool:
         return zlib.crc32(self.model.encode()) % 3 != 0
-
-    @property
-    def network(self) -> Network:
-        return Network(self.parameters, self.operations, self.input_bytes)
 
     @property
     def ratio(self) -> float:
@@ -239,75 +235,19 @@ class TwoContexts:
 def read_two_contexts(path: Path = TWO_CONTEXTS) -> TwoContexts:
     hef = open_hef(path)
     program = compile_hef(hef)
-    profile = replace(profiles.load(program.device), config_bytes_per_second=math.inf, context_switch_ns=0.0)
-    timing = group_timings(hef, program, CompileOptions(), profile)[0]
-    fixed_ns, interval_ns = GroupSchedule(profile, program, program.network_groups[0], timing).line()
+    profile = msgspec.structs.replace(
+        chips.load(program.device), config_bytes_per_second=math.inf, context_switch_ns=0.0
+    )
+    demand = GroupDemand(program, program.network_groups[0])
+    timing = group_timing(demand, profile)
+    fixed_ns, interval_ns = GroupSchedule(profile, demand, timing).line()
     fill_ns = sum(flow.latency_ns - flow.interval_ns for flow in timing.flows)
     contexts = len(timing.flows)
     return TwoContexts(interval_ns, fill_ns / contexts, (fixed_ns - fill_ns) / contexts)
 
 
-@dataclass(frozen=True)
-class TableFit:
-    """The table model of one device, as `emu/estimate/table_model.toml` holds it."""
-
-    device: str
-    fixed_intervals: tuple[float, ...]
-    log_fps8: tuple[float, ...]
-    ratio_error: float
-    fps8_error: float
-    rows: int
-    left_out: int
-
-    def toml(self) -> str:
-        arch = ARCHITECTURES[self.device]
-        numbers = {
-            name: ", ".join(f"{value:.4f}" for value in values)
-            for name, values in (("fixed_intervals", self.fixed_intervals), ("log_fps8", self.log_fps8))
-        }
-        return (
-            f"[{self.device}]\n"
-            f"fixed_intervals = [{numbers['fixed_intervals']}]\n"
-            f"log_fps8 = [{numbers['log_fps8']}]\n"
-            f'basis = "fitted"\n'
-            f'source = "benchmarks/calibrate.py fit_table: {self.rows} published rows of {arch}; on {self.left_out} '
-            f"rows left out the median error is {self.ratio_error:.1%} of batch 8 / batch 1, "
-            f'{self.fps8_error:.0%} of FPS"\n'
-        )
-
-
-def fit_table(rows: list[Row], device: str) -> TableFit:
-    """Fixed time in intervals, and FPS at batch 8, as products of powers of parameters, operations and input size."""
-
-    def data(fitted: bool) -> list[Row]:
-        return [row for row in of(rows, ARCHITECTURES[device], fitted=fitted) if MULTI_CONTEXT < row.ratio < 8]
-
-    def features(chosen: list[Row]) -> Array:
-        return np.asarray([row.network.features() for row in chosen])
-
-    train, left_out = data(True), data(False)
-    # batch 8 / batch 1 = 8 (s + 1) / (s + 8) where the fixed time is s intervals
-    fixed = np.asarray([math.log(8 * (row.ratio - 1) / (8 - row.ratio)) for row in train])
-    fixed_fit = tuple(least_deviations(features(train), fixed).round(4))
-    fps_fit = tuple(least_deviations(features(train), np.log([row.fps8 for row in train])).round(4))
-    errors = []
-    for row in left_out:
-        intervals = fixed_intervals(fixed_fit, row.network)
-        errors.append(abs(8 * (intervals + 1) / (intervals + 8) / row.ratio - 1))
-    fps = np.exp(features(left_out) @ np.asarray(fps_fit)) / [row.fps8 for row in left_out]
-    return TableFit(
-        device,
-        fixed_fit,
-        fps_fit,
-        float(np.median(errors)),
-        float(np.median(np.abs(fps - 1))),
-        len(train),
-        len(left_out),
-    )
-
-
 def fit_all(rows: list[Row]) -> list[Fit]:
-    """Every fitted number of the profiles."""
+    """Every fitted number of the chips."""
     two_contexts = read_two_contexts()
     switch15 = fit_switch(rows, "hailo15l", RELEASE, two_contexts)
     return [
@@ -328,8 +268,6 @@ def main() -> None:
     print(f"{len(rows)} rows, {sum(row.fitted for row in rows)} of them fitted")
     for fit in fit_all(rows):
         print(f"{fit.place} = {fit.value:.4g}\n    {fit.validation}")
-    print("\nemu/estimate/table_model.toml:\n")
-    print("\n".join(fit_table(rows, device).toml() for device in ARCHITECTURES))
 
 
 if __name__ == "__main__":

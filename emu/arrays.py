@@ -13,26 +13,28 @@ import stat
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from emu.errors import UsageError
+from emu.output import Output, make_folder
 
 _MAX_NPY_HEADER = 1 << 16
 # Fortran-ordered data has to be read whole, which a small archive of nothing but zeros must not make us do
 _MAX_FORTRAN_BYTES = 1 << 28
 # version of the format -> bytes of its header's length, numpy's reader; 3.0 is for structures with unicode names
 _NPY_HEADERS = {(1, 0): (2, npy.read_array_header_1_0), (2, 0): (4, npy.read_array_header_2_0)}
+# others unpack a thousandfold and more before a byte of it can be counted: bzip2, lzma
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayFile:
+class ArrayFile(Struct, frozen=True):
     """An array in a file whose data has not been read yet: `shape` None for raw bytes."""
 
     name: str
@@ -85,6 +87,11 @@ def open_arrays(path: Path) -> dict[str, ArrayFile]:
         archive = zipfile.ZipFile(path)
     arrays: dict[str, ArrayFile] = {}
     for member in archive.infolist():
+        if member.compress_type not in _PACKINGS:
+            raise UsageError(
+                f"{path}: {member.filename:.80} is packed by method {member.compress_type}; numpy stores or deflates",
+                file=str(path),
+            )
         name = member.filename.removesuffix(".npy")
         arrays[name] = _npy(f"{path}[{name}]", member.file_size, _member_opener(archive, member))
     return arrays
@@ -152,26 +159,24 @@ def output_file_name(position: int, name: str) -> str:
 
 def save_to_directory(directory: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Every array as `NN_NAME.npy`, NN its position; the directory is made if it is not there."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for position, (name, array) in enumerate(arrays.items()):
-            np.save(directory / output_file_name(position, name), array, allow_pickle=False)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write to {directory}: {(error.strerror or str(error)).lower()}", file=str(directory)
-        ) from None
+    make_folder(directory)
+    for position, (name, array) in enumerate(arrays.items()):
+        save_array(directory / output_file_name(position, name), array)
 
 
-def save_to_archive(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """One array as a `.npy` file; its directory is made if it is not there."""
+    make_folder(path.parent)
+    with Output(path) as output:
+        npy.write_array(output.stream, np.asanyarray(array), allow_pickle=False)
+
+
+def save_to_archive(target: Path | Output, arrays: Mapping[str, NDArray[Any]]) -> None:
     """All arrays in one .npz file under their exact names."""
-    if path.exists() and not path.is_file():
-        raise UsageError(f"cannot write {path}: is no regular file", file=str(path))
-    try:
-        with zipfile.ZipFile(path, "w", allowZip64=True) as archive:
-            for name, array in arrays.items():
-                # a fixed date: the same arrays give the same bytes
-                member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-                with archive.open(member, "w", force_zip64=True) as file:
-                    npy.write_array(file, np.asanyarray(array), allow_pickle=False)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {(error.strerror or str(error)).lower()}", file=str(path)) from None
+    opened = Output(target) if isinstance(target, Path) else target
+    with opened as output, zipfile.ZipFile(output.stream, "w", allowZip64=True) as archive:
+        for name, array in arrays.items():
+            # a fixed date: the same arrays give the same bytes
+            member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            with archive.open(member, "w", force_zip64=True) as file:
+                npy.write_array(file, np.asanyarray(array), allow_pickle=False)

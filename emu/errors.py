@@ -6,6 +6,7 @@ Every refusal the program makes on purpose is an `EmuError`; the command line tu
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from typing import Any
 
@@ -128,10 +129,32 @@ class GraphStatus(IntEnum):
     GRAPH_INPUT = 7
 
 
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def without_controls(text: str) -> str:
+    """The text with its control characters alone escaped, for text that is otherwise given to the byte."""
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+
+
 def printable(text: str) -> str:
     """The text with what a terminal would act upon escaped: names out of a file may hold anything, and yet one error
     stays one line."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+MOST_QUOTED = 80
+"""Characters of a value that an error quotes."""
+_LONGEST_MESSAGE = 2000
+_LONG_QUOTES = tuple(re.compile(f"{quote}([^{quote}]{{{MOST_QUOTED}}})[^{quote}]+{quote}") for quote in "'\"")
+
+
+def _shortened(text: str) -> str:
+    """What stands in quotes came from somewhere, and may be of any length."""
+    if len(text) > MOST_QUOTED:
+        for pattern in _LONG_QUOTES:
+            text = pattern.sub(lambda match: f"{match[0][0]}{match[1]}…{match[0][0]}", text)
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
 
 
 class EmuError(Exception):
@@ -147,7 +170,7 @@ class EmuError(Exception):
         super().__init__(message)
         self.name = name
         self.number = number
-        self.message = message
+        self.message = _shortened(message)
         self.where = where
 
     def number_text(self) -> str:
@@ -155,7 +178,12 @@ class EmuError(Exception):
 
     def line(self) -> str:
         """`NAME(NUMBER): message (key value, key value)`, the text after `emu: error: `."""
-        place = ", ".join(f"{key} {value}" for key, value in self.where.items())
+        # the file stands there as it was given, everything else is out of a file
+        place = ", ".join(
+            f"{key} {value if key == 'file' else f'{value!s:.{MOST_QUOTED}}'}"
+            for key, value in self.where.items()
+            if key != "file" or str(value) not in self.message
+        )
         return printable(f"{self.name}({self.number_text()}): {self.message}" + (f" ({place})" if place else ""))
 
     def document(self) -> dict[str, Any]:
@@ -174,11 +202,14 @@ class EmuError(Exception):
 
 
 class HailoError(EmuError):
-    """A refusal at load or configure, with the hailo_status that the chosen runtime gives."""
+    """A refusal at load or configure, with the hailo_status that the chosen runtime gives.
+
+    `meaning`: the status as the newest release numbers it, where an older one has one number for several.
+    """
 
     def __init__(self, status: HailoStatus, message: str, **where: Any) -> None:
         super().__init__(status.name, int(status), message, **where)
-        self.status = status
+        self.status = self.meaning = status
 
 
 class IncompatibleError(HailoError):
@@ -196,13 +227,53 @@ class UsageError(HailoError):
         super().__init__(HailoStatus.HAILO_INVALID_ARGUMENT, message, **where)
 
 
+class CommandLineError(UsageError):
+    """A command line that means nothing: unknown, missing or contradictory arguments. No runtime is asked about it, so
+    it has no hailo_status; the number is the exit code."""
+
+    def __init__(self, message: str, **where: Any) -> None:
+        super().__init__(message, **where)
+        self.name = "USAGE"
+
+
+class OutputError(HailoError):
+    """An output that cannot be written (cli.md exit code 7)."""
+
+    exit_code = 7
+
+    def __init__(self, message: str, **where: Any) -> None:
+        super().__init__(HailoStatus.HAILO_FILE_OPERATION_FAILURE, message, **where)
+
+
+class HazardError(EmuError):
+    """The run was to end at its first hazard; the number is its place in the table of units.md 6 (exit code 6)."""
+
+    exit_code = 6
+
+    def __init__(self, number: int, message: str, **where: Any) -> None:
+        super().__init__("HAZARD", number, message, **where)
+
+
 class FirmwareError(EmuError):
-    """The simulated device stopped with a firmware status (exit code 5)."""
+    """The simulated device stopped with a firmware status (exit code 5).
+
+    `hazards`: what went wrong before, each with its rule (`emu.trace.hazards.FoundHazard.document`).
+    """
 
     exit_code = 5
 
+    def __init__(self, name: str, number: int, message: str, **where: Any) -> None:
+        super().__init__(name, number, message, **where)
+        self.hazards: list[dict[str, Any]] = []
+
     def number_text(self) -> str:
         return f"0x{self.number:08X}"
+
+    def document(self) -> dict[str, Any]:
+        found = super().document()
+        if self.hazards:
+            found["error"]["hazards"] = self.hazards
+        return found
 
 
 class GraphError(EmuError):

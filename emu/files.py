@@ -9,13 +9,34 @@ from typing import BinaryIO
 
 from emu.errors import HailoError, HailoStatus
 
+_BLOCK = 1 << 16
 LARGEST_DOCUMENT = 1 << 28
 """No capture, action list or report comes near it."""
+
+
+LARGEST_MODEL = 1 << 30
+"""Of a model that is no file but comes from a pipe, and has to fit into memory."""
 
 
 def shown(path: str | Path) -> str:
     """A path as it can be printed and stand in JSON: bytes of a name that are no UTF-8 are escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def is_folder(path: str | Path) -> bool:
+    """Whether there is such a folder; False too for a name that the system refuses (too long, NUL), which
+    `Path.is_dir` raises for."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
+def is_regular(path: str | Path) -> bool:
+    """The same for a file."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_there(path: str | Path) -> bool:
+    """The same for anything."""
+    return os.path.exists(path)  # noqa: PTH110
 
 
 def open_descriptor(path: str | Path) -> int:
@@ -43,10 +64,16 @@ def open_regular(path: Path) -> BinaryIO:
     return os.fdopen(open_descriptor(path), "rb")
 
 
-def read_document(path: Path) -> bytes:
-    """All of a file that must fit into memory. Raises as `open_regular`, and where it is larger than any document."""
+def read_document(path: Path, begins: bytes = b"") -> bytes:
+    """All of a file that must fit into memory; only its first block where its text does not begin with `begins`.
+
+    Raises as `open_regular`, and where it is larger than any document.
+    """
     with open_regular(path) as file:
-        data = file.read(LARGEST_DOCUMENT + 1)
+        data = file.read(_BLOCK)
+        if begins and not data.lstrip().startswith(begins):
+            return data
+        data += file.read(LARGEST_DOCUMENT + 1 - len(data))
     if len(data) > LARGEST_DOCUMENT:
         text = f"{shown(path)} is larger than {LARGEST_DOCUMENT} bytes"
         raise _refusal(HailoStatus.HAILO_FILE_OPERATION_FAILURE, text, path)

@@ -8,7 +8,8 @@ from there, runs "conv2" and sends the answer to the host:
     host ──input 32x32x3──► context 0: cluster 0, conv1 ──16x16x16──► context 1: cluster 1, conv2 ──8x8x10──► host
 
 The structure is that of a compiler's file: CCW records that fill memories and registers, config-done marks that the
-firmware waits for, sequencers, LCUs, triggers. The weights are made up; the computation of the chip is not emulated.
+firmware waits for, sequencers, LCUs, triggers. Weights and programs are made up, so that the chip takes them as bytes
+without meaning.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from emu.hef import builder, model
 from emu.hef import operations as ops
@@ -31,9 +33,9 @@ TIMESTAMP_MS = 1_704_067_200_000  # 2024-01-01T00:00:00Z
 
 # Addresses and the record format: ccw.md. Cluster c owns the window at 0x10000000 + c * 0x02000000.
 CLUSTER_STRIDE, LCU_STRIDE = 0x02000000, 0x00020000
-LCU_PROGRAM, WEIGHTS, LCU_ENABLE = 0x11800000, 0x11408000, 0x108001DC
+LCU_PROGRAM, WEIGHTS, LCU_ENABLE = 0x11400000, 0x11408000, 0x108001DC
 INPUT_TABLE, OUTPUT_TABLE = 0x20200000, 0x29040000
-CONFIG_DONE = 0x00200684  # bit i set: module i is configured, which wait_for_module_config_done(i) waits for
+CONFIG_DONE = 0x00200680  # beside the real register (0x00200684): what this file writes is no real configuration
 
 
 def ccw(address: int, words: list[int], channel: int = 0) -> ops.ActionWriteDataCcw:

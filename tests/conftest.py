@@ -6,10 +6,21 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("EMU_SHARED", ROOT.parent / "shared"))
 DATA = Path(__file__).resolve().parent / "data"
+RUNTIMES = ("4.23", "5.2")  # whose captures are compiled and run, all of them
+OLDER = ("4.17.1", "4.18", "4.19", "4.20", "4.21", "4.22", "5.0.1", "5.1.0", "5.1.1")
+# of the older releases' synthetic captures every so-manieth, unless all are asked for
+ALL_CAPTURES = os.environ.get("EMU_ALL_CAPTURES") == "1"
+SAMPLE = 1 if ALL_CAPTURES else 5
+
+# the same examples in every run: what a change breaks is seen at once, and nothing else is
+settings.register_profile("same", derandomize=True, deadline=None, database=None)
+settings.register_profile("search", deadline=None)  # EMU_HYPOTHESIS=search looks for new ones
+settings.load_profile(os.environ.get("EMU_HYPOTHESIS", "same"))
 
 needs_shared = pytest.mark.skipif(
     not (SHARED / "README.md").exists(),

@@ -14,7 +14,7 @@ import pytest
 
 import emu.arrays
 from emu.arrays import open_array, open_arrays, save_to_archive, save_to_directory
-from emu.errors import UsageError
+from emu.errors import OutputError, UsageError
 
 
 def npy_header(shape: str, dtype: str = "|u1") -> bytes:
@@ -76,8 +76,7 @@ def test_pipes_and_devices_are_refused_instead_of_read(tmp_path: Path) -> None:
                 opens(path)
         with pytest.raises(UsageError, match="is a directory"):
             opens(tmp_path)
-    with pytest.raises(UsageError, match="no regular file"):
-        save_to_archive(Path(os.devnull), {"x": np.zeros(3)})
+    save_to_archive(Path(os.devnull), {"x": np.zeros(3)})  # an output may be one
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -136,5 +135,5 @@ def test_outputs_keep_their_names_and_places(tmp_path: Path) -> None:
         assert archive["b"].shape == (0, 4)
     save_to_archive(tmp_path / "all.npz", arrays)
     assert (tmp_path / "all.npz").read_bytes() == first
-    with pytest.raises(UsageError, match="cannot write"):
+    with pytest.raises(OutputError, match="cannot write"):
         save_to_archive(tmp_path / "absent" / "all.npz", arrays)

@@ -14,7 +14,7 @@ def junit(verdicts: Sequence[Verdict]) -> bytes:
         "testsuite",
         name="emu check",
         tests=str(len(verdicts)),
-        failures=str(sum(one.exit_code == REFUSED for one in verdicts)),
+        failures=str(sum(one.exit_code == REFUSED or bool(one.failure) for one in verdicts)),
         errors=str(sum(one.exit_code not in (0, REFUSED) for one in verdicts)),
     )
     for one in verdicts:
@@ -24,9 +24,12 @@ def junit(verdicts: Sequence[Verdict]) -> bytes:
         if one.error is not None:
             kind = "failure" if one.exit_code == REFUSED else "error"
             text = _printable(one.error.line())
-            ElementTree.SubElement(case, kind, message=text, type=one.error.name).text = text
+            ElementTree.SubElement(case, kind, message=f"{one.state}: {text}", type=one.error.name).text = text
+        elif one.failure:
+            text = _printable(one.failure)
+            ElementTree.SubElement(case, "failure", message=text, type="run").text = text
         lines = [line for line in (one.summary, one.where()) if line]
-        lines += [f"warning: {warning}" for warning in one.warnings]
+        lines += [f"warning: {warning}" for warning in one.warnings] + [f"note: {remark}" for remark in one.notes]
         if lines:
             ElementTree.SubElement(case, "system-out").text = _printable("\n".join(lines))
     suites = ElementTree.Element("testsuites")

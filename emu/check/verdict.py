@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from emu.errors import EmuError, HailoStatus
-from emu.estimate import estimate
-from emu.files import shown
+from msgspec import Struct, field
+
+from emu.check.summary import accepted_first, graph_line, one_line, own_devices
+from emu.check.trial import Trial, trial
+from emu.chips import chips
+from emu.errors import EmuError, GraphStatus, HailoStatus
+from emu.files import is_folder, is_regular, is_there, shown
 from emu.hef import Hef, open_hef
 from emu.hef.damage import overlooked_damage
-from emu.hef.devices import ARCH_DEVICES
 from emu.hef.enums import HwArch
-from emu.hw import profiles
-from emu.hw.workload import assumed_clock_hz
+from emu.hef.plausibility import implausible
+from emu.hef.runtime import LINES, by_preference, spans
+from emu.host.estimate import estimate
 from emu.recognise import HEAD_SIZE, Kind, read_head, recognise
 from emu.sequencer.acceptance import Acceptance, acceptances
 from emu.sequencer.compile import CompileOptions
+from emu.timing.workload import assumed_clock_hz
 
 UNREADABLE, REFUSED = 3, 4
 MODEL_SUFFIXES = frozenset({".hef", ".om", ".ms"})
@@ -27,9 +31,18 @@ MODEL_SUFFIXES = frozenset({".hef", ".om", ".ms"})
 LATENCY_RATIO = 1.25
 
 
-@dataclass(slots=True)
-class Verdict:
-    """One file. `error` None: somebody of those asked accepts it; `accepted_by` lists every answer of HEFs."""
+# sound; accepted, but its lists ask for what never comes; sound, but for other devices or runtimes; another format, or
+# a version that none of them reads; cannot be read; sound as far as can be told, but asks for what is not built here
+State = Literal["ok", "fails", "refused", "foreign", "damaged", "not implemented"]
+_NOT_BUILT = (HailoStatus.HAILO_NOT_IMPLEMENTED.name, GraphStatus.GRAPH_UNSUPPORTED.name)
+
+
+class Verdict(Struct):
+    """One file. `error` None: somebody of those asked accepts it, or loads it where no more is known; `accepted_by`
+    lists every answer of HEFs; `trial` says whether an accepted HEF runs.
+
+    `warnings` are of what is wrong with it, `notes` of what its users trip over though nothing is.
+    """
 
     path: Path
     format: str
@@ -37,6 +50,26 @@ class Verdict:
     error: EmuError | None = None
     accepted_by: list[Acceptance] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def state(self) -> State:
+        """What became of it, in a word."""
+        if self.error is None:
+            return "fails" if self.failure else "ok"
+        if self.error.exit_code == REFUSED:
+            return "refused"
+        if self.error.name in _NOT_BUILT:
+            return "not implemented"
+        meaning = getattr(self.error, "meaning", None)
+        return "foreign" if meaning is HailoStatus.HAILO_HEF_NOT_SUPPORTED else "damaged"
+
+    trial: Trial | None = None
+
+    @property
+    def failure(self) -> str:
+        """Why an accepted file does not run: the action that can never be met; empty where it runs."""
+        return "" if self.trial is None else self.trial.sentence()
 
     @property
     def exit_code(self) -> int:
@@ -46,13 +79,18 @@ class Verdict:
         return REFUSED if self.error.exit_code == REFUSED else UNREADABLE
 
     def where(self) -> str:
-        """The devices that accept it, by runtime."""
+        """The devices that accept it, by runtime; then the releases of which is known that they load it."""
         by_runtime: dict[str, list[str]] = {}
         for one in self.accepted_by:
             if one.error is None and one.device is not None:
                 layouts = f" (cluster layout {', '.join(map(str, one.cluster_layouts))})" if one.cluster_layouts else ""
                 by_runtime.setdefault(one.runtime, []).append(one.device + layouts)
-        return "; ".join(f"{runtime} on {', '.join(devices)}" for runtime, devices in by_runtime.items())
+        by_devices: dict[str, list[str]] = {}
+        for runtime, devices in by_runtime.items():
+            by_devices.setdefault(", ".join(devices), []).append(runtime)
+        loading = [one.runtime for one in self.accepted_by if one.error is None and one.device is None]
+        loads = [f"{spans(loading)} load{'s' * (len(loading) == 1)} it"] if loading else []
+        return "; ".join([*(f"{spans(runtimes)} on {devices}" for devices, runtimes in by_devices.items()), *loads])
 
     def document(self) -> dict[str, Any]:
         """The JSON form."""
@@ -64,6 +102,7 @@ class Verdict:
             "name": HailoStatus.HAILO_SUCCESS.name if self.error is None else self.error.name,
             "message": "" if self.error is None else self.error.message,
             "exit_code": self.exit_code,
+            "state": self.state,
             "summary": self.summary,
             "accepted_by": [
                 {
@@ -76,7 +115,10 @@ class Verdict:
                 }
                 for one in self.accepted_by
             ],
+            "runs": None if self.trial is None else self.trial.error is None,
+            "failure": self.failure,
             "warnings": self.warnings,
+            "notes": self.notes,
         }
 
 
@@ -86,7 +128,7 @@ def models(paths: Sequence[Path]) -> Iterator[Path]:
     A folder that cannot be listed stands for what may be in it.
     """
     for path in paths:
-        if path.is_dir():
+        if is_folder(path):
             yield from _below(path)
         else:
             yield path
@@ -102,9 +144,9 @@ def _below(folder: Path) -> list[Path]:
 def _is_model(path: Path) -> bool:
     """Whether to try a file of a folder; pipes and devices are left alone."""
     named = path.suffix.lower() in MODEL_SUFFIXES
-    if path.is_file():
+    if is_regular(path):
         return named or _has_magic(path)
-    return named and not path.exists()  # a link that leads nowhere: a model that cannot be read
+    return named and not is_there(path)  # a link that leads nowhere: a model that cannot be read
 
 
 def _has_magic(path: Path) -> bool:
@@ -127,39 +169,52 @@ def verdict(path: Path, runtimes: Sequence[str], devices: Sequence[str], clock_m
 
 
 def _graph(path: Path, kind: Kind) -> Verdict:
-    from emu.graph.load import map_file, read_graph
+    from emu.graph.dynamic import specialise
+    from emu.graph.load import map_file, model_gears, read_graph
     from emu.graph.plan import make_plan
 
-    graph = read_graph(map_file(path))
-    plan = make_plan(graph)
-    summary = f"{graph.format} graph, {len(plan.order)} nodes"
-    return Verdict(path, graph.format, summary, warnings=list(graph.notes))
+    data = map_file(path)
+    gears = model_gears(data)
+    chosen: list[tuple[int, ...] | None] = [*gears] or [None]
+    for gear in chosen:
+        graph = specialise(read_graph(data, gear), {})
+        plan = make_plan(graph)
+    return Verdict(path, graph.format, graph_line(graph, len(plan.order), len(gears)), notes=list(graph.notes))
 
 
 def _hef(path: Path, runtimes: Sequence[str], devices: Sequence[str], clock_mhz: int | None) -> Verdict:
     hef, refusal = _open(path, runtimes)
     if hef is None:
         return Verdict(path, "hef", error=refusal)
-    found = [one for one in acceptances(hef, devices) if one.runtime in runtimes]
-    result = Verdict(path, "hef", _summary(hef), accepted_by=found)
-    accepted = [one for one in found if one.error is None]
-    if not accepted:
-        result.error = _decisive(found)
-    result.warnings = [*overlooked_damage(hef), *_warnings(hef, accepted, clock_mhz)]
+    found = list(acceptances(hef, devices, runtimes))
+    accepted = accepted_first(hef, found)
+    loaded = any(one.error is None for one in found)
+    result = Verdict(path, "hef", one_line(hef, accepted, loaded), accepted_by=found)
+    if not loaded:
+        result.error = _decisive(found, own_devices(hef))
+    if accepted:
+        result.trial = trial(hef, accepted)
+        if result.trial is not None:
+            result.warnings += [f"hazard: {one}" for one in result.trial.hazards]
+    result.warnings += [*overlooked_damage(hef), *implausible(hef), *_clocks(hef, accepted, clock_mhz)]
+    result.notes = list(_notes(hef, accepted, clock_mhz))
     return result
 
 
-def _decisive(found: Sequence[Acceptance]) -> EmuError:
+def _decisive(found: Sequence[Acceptance], own: Sequence[str]) -> EmuError:
     """Of many refusals the one that tells what is wrong with the file.
 
-    Damage found by a runtime that has the device, before a runtime or device that it is not meant for; that a runtime
-    does not load it decides only if none does.
+    Damage found by a runtime that has the device, before a runtime or device that it is not meant for, and what is
+    said of its `own` devices before what is said of others; that a runtime does not load it decides only if none does.
     """
-    errors = [one for one in found if one.error is not None]
+    # older releases number some refusals otherwise, and those of the newest say most
+    newest = by_preference({one.runtime for one in found})[:LINES]
+    errors = [one for one in found if one.error is not None and one.runtime in newest]
     ranks = [
         (
             one.error.exit_code == REFUSED or one.device is None,
             one.error.exit_code != REFUSED,
+            one.device not in own,
             one.error.number == HailoStatus.HAILO_HEF_NOT_COMPATIBLE_WITH_DEVICE,
         )
         for one in errors
@@ -173,40 +228,33 @@ def _decisive(found: Sequence[Acceptance]) -> EmuError:
 def _open(path: Path, runtimes: Sequence[str]) -> tuple[Hef | None, EmuError | None]:
     """The file as the first runtime opens it that does; else the error that says most."""
     errors: list[EmuError] = []
-    for runtime in runtimes:
+    for runtime in by_preference(runtimes):
         try:
-            return open_hef(path, runtime=runtime), None
+            return open_hef(path, runtime_version=runtime), None
         except EmuError as error:
             errors.append(error)
     return None, next((error for error in errors if error.exit_code == REFUSED), errors[0])
 
 
-def _summary(hef: Hef) -> str:
-    groups = ", ".join(group.network_group_name for group in hef.network_groups)
-    return f"{_arch(hef)} HEF V{hef.container.version}, {groups}"
-
-
-def _arch(hef: Hef) -> str:
-    try:
-        return HwArch(hef.header.hw_arch).name
-    except ValueError:
-        return f"architecture {int(hef.header.hw_arch)}"
-
-
-def _warnings(hef: Hef, accepted: Sequence[Acceptance], clock_mhz: int | None) -> Iterator[str]:
-    """What users run into with a file that loads (known-problems.md)."""
-    own = [name.lower() for name in ARCH_DEVICES.get(hef.header.hw_arch, ())]
+def _clocks(hef: Hef, accepted: Sequence[Acceptance], clock_mhz: int | None) -> Iterator[str]:
+    """Devices whose clock is not the one that the file was compiled for."""
     for device in dict.fromkeys(one.device for one in accepted):
         assert device is not None
-        if own and device != own[0] and hef.header.hw_arch == HwArch.HAILO8L:
-            yield f"compiled for {_arch(hef)}: {device} runs it, with the clusters of a {own[0]} only"
-        profile = profiles.load(device, clock_mhz)
+        profile = chips.load(device, clock_mhz)
         compiled_for = assumed_clock_hz(hef, profile)
         if compiled_for != profile.nn_hz:
             yield (
                 f"compiled for a clock of {compiled_for / 1e6:g} MHz, {device} runs at {profile.nn_hz / 1e6:g} MHz: "
                 f"compute takes {compiled_for / profile.nn_hz:.2f} times as long"
             )
+
+
+def _notes(hef: Hef, accepted: Sequence[Acceptance], clock_mhz: int | None) -> Iterator[str]:
+    """What users run into with a file that loads (known-problems.md)."""
+    own = own_devices(hef)
+    for device in dict.fromkeys(one.device for one in accepted):
+        if own and device != own[0] and hef.header.hw_arch == HwArch.HAILO8L:
+            yield f"compiled for {HwArch.HAILO8L.name}: {device} runs it, with the clusters of a {own[0]} only"
     if accepted:
         yield from _performance(hef, accepted[0], clock_mhz)
 
@@ -218,16 +266,18 @@ def _performance(hef: Hef, first: Acceptance, clock_mhz: int | None) -> Iterator
         options = CompileOptions(device=first.device, cluster_layout=layout, network_group=group.network_group_name)
         result = estimate(opened, options, clock_mhz=clock_mhz)
         figures = result.batches[0]
-        serial = 1000 / figures.first_frame_latency_ms if figures.first_frame_latency_ms else 0.0
+        serial = figures.sync_fps
         if serial and figures.fps > LATENCY_RATIO * serial:
             batches = "; single context: a larger batch amortises nothing" if result.single_context else ""
             yield (
                 f"{group.network_group_name}: about {figures.fps:.0f} FPS with frames in flight, {serial:.0f} FPS one "
-                f"frame at a time (that measures latency, {figures.first_frame_latency_ms:.2f} ms), on {first.device}"
+                f"frame at a time (the latency is {figures.first_frame_latency_ms:.2f} ms), on {first.device}"
                 f"{batches}"
             )
         if not result.single_context:
+            enough = result.batch_for_90_percent
+            reach = "no batch that the runtime allows" if enough is None else f"a batch of {enough}"
             yield (
-                f"{group.network_group_name}: several contexts are switched for every batch; a batch of "
-                f"{result.batch_for_90_percent} reaches 90 % of the limit"
+                f"{group.network_group_name}: several contexts are switched for every batch; {reach} reaches 90 % of "
+                "the limit"
             )

@@ -9,31 +9,38 @@ from typing import Any
 import click
 import orjson
 
+from emu.chips.runtimes import runtime_names
+from emu.cli.command import Command
 from emu.cli.document import print_document, print_utf8
-from emu.cli.options import HefOptions, hef_options, open_model
-from emu.errors import HailoError, UsageError
+from emu.cli.options import hef_options, open_model
+from emu.cli.screen import say
+from emu.errors import CommandLineError, HailoError, UsageError
 from emu.files import read_document
-from emu.sequencer.actions import RUNTIMES, Located, Repeated, decode, describe
-from emu.sequencer.control import ApplicationHeader
+from emu.hef.runtime import release_name
+from emu.host.spec import COMPILING, HefSettings
 from emu.sequencer.program import ContextProgram, ContextType, NetworkGroupProgram, Program
+from emu.wire.lists import Located, Repeated, describe
+from emu.wire.wire import wire_of
 
 _RECORD_SIZE = 4104  # of an action list record in DDR (firmware-actions.md 4)
 _HEX_FIELDS = frozenset({"dma_address", "address", "mask", "active_apu", "active_ia", "active_sc", "active_l2", "data"})
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("hef", required=False)
-@hef_options
+@hef_options(COMPILING)
 @click.option("--decode", "decode_this", metavar="HEX|FILE", help="Disassemble an action list or a capture.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def command(hef: str | None, common: HefOptions, decode_this: str | None, as_json: bool) -> None:
+def command(hef: str | None, common: HefSettings, decode_this: str | None, as_json: bool) -> None:
     """Print the action lists that the runtime sends for a HEF, or disassemble one."""
     if (hef is None) == (decode_this is None):
-        raise UsageError("actions takes a HEF, or --decode HEX|FILE")
+        raise CommandLineError("actions takes a HEF, or --decode HEX|FILE")
     if decode_this is not None:
+        common.refuse_but(("runtime",), "what is disassembled")
         _disassemble(decode_this, common.runtime, as_json)
         return
     assert hef is not None
+    common.refuse_but(COMPILING, "action lists")
     from emu.cli.compiling import compile_model
 
     _, program = compile_model(open_model(hef), common)
@@ -41,8 +48,7 @@ def command(hef: str | None, common: HefOptions, decode_this: str | None, as_jso
         for piece in _json_pieces(program):
             print_utf8(piece)
         return
-    for line in _text(program):
-        click.echo(line)
+    say(_text(program))
 
 
 # --- JSON -----------------------------------------------------------------------------------------------------------
@@ -107,8 +113,8 @@ def _text(program: Program) -> Iterator[str]:
     yield f"runtime {program.runtime}, device {program.device}, batch {program.batch}"
     for group in program.network_groups:
         yield from ("", f"network group {group.name} (application {group.application_index})")
-        header = ApplicationHeader.decode(group.application_header, program.runtime)
-        yield "  " + ", ".join(f"{name} {getattr(header, name)}" for name in header.__slots__)
+        header = wire_of(program.runtime).header.decode(group.application_header)
+        yield "  " + ", ".join(f"{name} {getattr(header, name)}" for name in header._fields)
         for stream in group.streams:
             yield (
                 f"  {stream.direction.name.lower()} stream {stream.name}: index {stream.stream_index}, "
@@ -116,7 +122,7 @@ def _text(program: Program) -> Iterator[str]:
             )
         records = [(record.context, f"in DDR at 0x{record.dma_address:X}") for record in group.ddr_action_list]
         for context, place in [*((context, "") for context in group.contexts), *records]:
-            yield "\n".join(["", _heading(context, place), *_lines(context.actions(program.runtime))])
+            yield from ("", _heading(context, place), *_lines(context.actions(program.runtime)))
     yield from ("", f"{len(program.descriptor_lists)} descriptor lists")
     for number, item in enumerate(program.descriptor_lists):
         ring = ", ring" if item.circular else ""
@@ -168,18 +174,19 @@ def _disassemble(argument: str, runtime: str | None, as_json: bool) -> None:
         text = data.strip()
         lists = [({}, _from_hex(text.decode("ascii"), argument) if _is_hex(text) else data)]
     if runtime is None:
-        raise UsageError("--decode needs --runtime 4.23 or --runtime 5.2")
+        raise CommandLineError(f"--decode needs {' or '.join(f'--runtime {name}' for name in runtime_names())}")
     if as_json:
-        decoded = [head | {"actions": _actions(decode(item, runtime))} for head, item in lists]
+        decoded = [head | {"actions": _actions(wire_of(runtime).decode(item))} for head, item in lists]
         body: dict[str, Any] = {"runtime": runtime}
-        body |= {"contexts": decoded} if any(head for head, _ in lists) else decoded[0]
+        body |= {"contexts": decoded} if all(head for head, _ in lists) else decoded[0]
         print_document(body)
         return
+    if not lists:
+        say(f"{argument}: no action list is in it (of a HEF that was refused, nothing is sent)")
     for head, item in lists:
         if head:
-            click.echo(f"network group {head['network_group']}, context {head['context_type_name']}")
-        for line in _lines(decode(item, runtime)):
-            click.echo(line)
+            say(f"network group {head['network_group']}, context {head['context_type_name']}")
+        say(_lines(wire_of(runtime).decode(item)))
 
 
 def _read(argument: str) -> bytes | None:
@@ -190,7 +197,7 @@ def _read(argument: str) -> bytes | None:
         return read_document(Path(argument))
     except HailoError as error:
         what = f"no hex, and {error.message}" if len(argument) <= 240 else "neither hex nor a file that can be read"
-        raise UsageError(f"--decode {argument[:60]!r} is {what}") from None
+        raise CommandLineError(f"--decode {argument[:60]!r} is {what}") from None
 
 
 def _is_hex(text: bytes) -> bool:
@@ -202,7 +209,7 @@ def _from_hex(text: str, name: str) -> bytes:
     try:
         return bytes.fromhex(text)
     except ValueError:
-        raise UsageError(f"{name[:60]!r} is not hex") from None
+        raise CommandLineError(f"{name[:60]!r} is not hex") from None
 
 
 def _capture(name: str, data: bytes, runtime: str | None) -> tuple[str | None, list[tuple[dict[str, Any], bytes]]]:
@@ -222,8 +229,11 @@ def _capture(name: str, data: bytes, runtime: str | None) -> tuple[str | None, l
             for context in (*group.get("contexts", ()), *group.get("ddr_action_list", ()))
         ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{name} is JSON, but no capture: {type(error).__name__} {error}", file=name) from error
+        raise CommandLineError(f"{name} is JSON, but no capture: {type(error).__name__} {error}", file=name) from error
     found = runtime or capture.get("hailort") or capture.get("runtime")
-    if found is not None and found not in RUNTIMES:
-        raise UsageError(f"{name} is of runtime {found!r}, expected one of {', '.join(RUNTIMES)}", file=name)
-    return found, lists
+    if found is None:
+        return None, lists
+    try:
+        return release_name(str(found)), lists
+    except UsageError as error:
+        raise CommandLineError(f"{name}: {error.message}", file=name) from None

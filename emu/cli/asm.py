@@ -6,22 +6,31 @@ from pathlib import Path
 
 import click
 
-from emu.cli.disasm import refuse_overwriting, write_pieces
+from emu.cli.command import Command
+from emu.cli.disasm import record_texts, refuse_overwriting
 from emu.cli.options import located, output_path
 from emu.errors import HailoError, HailoStatus
+from emu.files import read_document
 from emu.hef.assembly import assemble
 from emu.hef.source import open_source
+from emu.output import Output
+from emu.recognise import read_head
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("description", metavar="X.yaml")
 @click.option("-o", "--output", required=True, metavar="X.hef", help="HEF to write.")
 def command(description: str, output: str) -> None:
-    """Assemble the HEF that a description stands for; the bulk file lies beside the description."""
+    """Assemble the HEF that a description stands for; the bulk file lies beside the description.
+
+    Records of the configuration (`emu disasm --chip`) are compressed and get their check values anew.
+    """
     path = Path(description)
     target = output_path(output)
+    if b"\0" in read_head(path):
+        raise HailoError(HailoStatus.HAILO_INVALID_HEF, "no YAML but binary data", file=description)
     try:
-        text = bytes(open_source(path).data).decode()
+        text = read_document(path).decode()
     except UnicodeDecodeError as error:
         raise HailoError(
             HailoStatus.HAILO_INVALID_HEF, f"no YAML: byte {error.start} is not UTF-8", file=description
@@ -33,6 +42,6 @@ def command(description: str, output: str) -> None:
         refuse_overwriting(bulk, target)
         return open_source(bulk).data
 
-    with located(description):
-        pieces = assemble(text, read_bulk)
-    write_pieces(target, pieces)
+    with Output(target) as opened, located(description):
+        for piece in assemble(text, read_bulk, record_texts):
+            opened.stream.write(piece)

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from emu.catalog import names
+from emu.cli.command import Command
 from emu.cli.document import print_document
-from emu.cli.options import DEVICES
+from emu.cli.log import note, warn
+from emu.cli.options import LoadRelease, Whole, output_path
 from emu.cli.progress import progress
-from emu.errors import UsageError
+from emu.cli.screen import say
+from emu.errors import CommandLineError, EmuError
 from emu.files import shown
-from emu.sequencer.actions import RUNTIMES
+from emu.hef.runtime import by_preference
+from emu.output import Output
+from emu.recognise import read_head
 
 if TYPE_CHECKING:
     from emu.check.verdict import Verdict
+    from emu.trace.reader import TraceReader
+    from emu.trace.stamped import StampedTrace
 
 VIOLATED = 6
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("paths", nargs=-1, metavar="DIR|FILE...")
-@click.option("--device", "devices", multiple=True, type=click.Choice(DEVICES), help="Only this device (repeatable).")
-@click.option("--runtime", "runtimes", multiple=True, type=click.Choice(RUNTIMES), help="Only this runtime.")
-@click.option("--clock-mhz", type=click.IntRange(min=1), metavar="MHZ", help="Clock of the NN core.")
+@click.option(
+    "--device", "devices", multiple=True, type=click.Choice(names("chips")), help="Only this device (repeatable)."
+)
+@click.option(
+    "--runtime",
+    "runtimes",
+    multiple=True,
+    type=LoadRelease(),
+    metavar="VERSION",
+    help="Only this runtime, from 4.6 on (repeatable).",
+)
+@click.option("--clock-mhz", type=Whole(1), metavar="MHZ", help="Clock of the NN core.")
 @click.option("--trace", "traces", multiple=True, metavar="FILE", help="Check a trace against the invariants.")
 @click.option("--rules", is_flag=True, help="List the invariants and what they say.")
 @click.option("--junit", metavar="FILE", help="Also write the result as JUnit XML.")
@@ -41,18 +59,29 @@ def command(
 ) -> int:
     """Try models on runtimes and devices, a line each; or check traces (--trace).
 
+    REFUSED: not for these devices or runtimes. FOREIGN: another format, or a version that none of them reads.
+    DAMAGED: cannot be read. MISSING: asks for what emu does not have.
+
     Exit code 3 if any model is unreadable, else 4 if any is refused; 6 if a trace violates a rule.
     """
     if bool(paths) + bool(traces) + rules != 1:
-        raise UsageError("check takes models, or --trace FILE, or --rules")
+        raise CommandLineError("check takes models, or --trace FILE, or --rules")
     if rules:
         return _rules(as_json)
     if traces:
         given = ["--device"] * bool(devices) + ["--runtime"] * bool(runtimes) + ["--junit"] * (junit is not None)
         if given:
-            raise UsageError(f"{', '.join(given)}: not for traces")
+            raise CommandLineError(f"{', '.join(given)}: not for traces")
         return _check_traces(traces, as_json)
-    return _check_models(paths, devices or DEVICES, runtimes or RUNTIMES, clock_mhz, junit, as_json)
+    if runtimes and not set(runtimes) & set(names("runtimes")):
+        given = ["--device"] * bool(devices) + ["--clock-mhz"] * (clock_mhz is not None)
+        if given:
+            known = f"of HailoRT {', '.join(runtimes)} is known what loads, not what it configures"
+            raise CommandLineError(f"{', '.join(given)}: {known}")
+    with nullcontext() if junit is None else Output(output_path(junit)) as target:
+        return _check_models(
+            paths, devices or names("chips"), runtimes or names("runtimes"), clock_mhz, target, as_json
+        )
 
 
 def _check_models(
@@ -60,32 +89,32 @@ def _check_models(
     devices: tuple[str, ...],
     runtimes: tuple[str, ...],
     clock_mhz: int | None,
-    junit: str | None,
+    target: Output | None,
     as_json: bool,
 ) -> int:
     from emu.check.verdict import models, verdict
-    from emu.cli.tracing import writable
 
-    target = writable(junit) if junit is not None else None
     found: list[Verdict] = []
     files = list(models([Path(path) for path in paths]))
     if not files:
-        raise UsageError(f"no model in {', '.join(paths)}")
+        raise CommandLineError(f"no model in {', '.join(paths)}")
     with progress("checking", len(files)) as advance:
         for path in files:
             one = verdict(path, runtimes, devices, clock_mhz)
             found.append(one)
             advance(1)
             if not as_json:
-                click.echo(_line(one))
+                say(_line(one))
                 for warning in one.warnings:
-                    click.echo(f"emu: warning: {shown(one.path)}: {warning}", err=True)
+                    warn(f"{shown(one.path)}: {warning}")
+                for remark in one.notes:
+                    note(f"{shown(one.path)}: {remark}")
     codes = {one.exit_code for one in found}
     code = 3 if 3 in codes else max(codes)
     if target is not None:
         from emu.check.junit import junit as junit_xml
 
-        target.write_bytes(junit_xml(found))
+        target.stream.write(junit_xml(found))
     if as_json:
         document = {
             "models": [one.document() for one in found],
@@ -97,23 +126,35 @@ def _check_models(
     return code
 
 
+_WORDS = {
+    "ok": "ok",
+    "fails": "FAILS",
+    "refused": "REFUSED",
+    "foreign": "FOREIGN",
+    "damaged": "DAMAGED",
+    "not implemented": "MISSING",
+}
+
+
 def _line(one: Verdict) -> str:
-    """The line of a model."""
+    """The line of a model; its path stands there once."""
+    word, file = _WORDS[one.state], shown(one.path)
     if one.error is None:
         where = one.where()
-        return f"ok      {shown(one.path)}: {one.summary}" + (f"; {where}" if where else "")
-    word = "REFUSED" if one.exit_code == 4 else "BROKEN "
+        rest = [one.summary, where, " ".join(one.failure.split())]
+        return f"{word:<8}{file}: {'; '.join(filter(None, rest))}"
     about = f"{one.summary}; " if one.summary else ""
-    return f"{word} {shown(one.path)}: {about}{' '.join(one.error.line().split())}"
+    place = {key: value for key, value in one.error.where.items() if key != "file"}
+    error = EmuError(one.error.name, one.error.number, one.error.message.removeprefix(f"{file}: "), **place)
+    return f"{word:<8}{file}: {about}{' '.join(error.line().split())}"
 
 
 def _check_traces(traces: tuple[str, ...], as_json: bool) -> int:
-    from emu.trace.invariants import check
-    from emu.trace.reader import TraceReader
+    from emu.trace.invariants import RULES, check
 
     results = []
     for name in traces:
-        reader = TraceReader(Path(name))
+        reader = _trace(Path(name))
         with progress(reader.name, reader.path.stat().st_size) as advance:
             reader.advance = advance
             results.append((reader.name, check(reader)))
@@ -125,6 +166,7 @@ def _check_traces(traces: tuple[str, ...], as_json: bool) -> int:
                     "events": result.events,
                     "violations": [violation._asdict() for violation in result.violations],
                     "more": result.more,
+                    "unjudged": list(result.unjudged),
                 }
                 for name, result in results
             ]
@@ -132,13 +174,30 @@ def _check_traces(traces: tuple[str, ...], as_json: bool) -> int:
         print_document(document)
     else:
         for name, result in results:
+            judged = ""
+            if result.unjudged:
+                count = len(RULES) - len(result.unjudged)
+                judged = f" ({count} of {len(RULES)} rules can be told from it)"
             for violation in result.violations:
-                click.echo(f"{name}:{violation.line}: {violation.rule}: {violation.message}")
+                # a profile has no lines that a person could look up
+                place = f" {violation.context} action {violation.action_index}" if judged else str(violation.line)
+                say(f"{name}:{place}: {violation.rule}: {violation.message}")
             if result.more:
-                click.echo(f"{name}: {result.more} more violations")
+                say(f"{name}: {result.more} more violations")
             if not result.violations:
-                click.echo(f"{name}: {result.events:,} events, no rule violated")
+                say(f"{name}: {result.events:,} events, no rule violated{judged}")
     return VIOLATED if any(result.violations for _, result in results) else 0
+
+
+def _trace(path: Path) -> TraceReader | StampedTrace:
+    """A trace of emu, or what measure-fw-actions wrote."""
+    from emu.trace.fw_actions import is_fw_actions
+    from emu.trace.reader import TraceReader
+    from emu.trace.stamped import StampedTrace
+
+    if is_fw_actions(read_head(path)):
+        return StampedTrace(path, by_preference(names("runtimes"))[0])
+    return TraceReader(path)
 
 
 def _rules(as_json: bool) -> int:
@@ -148,5 +207,5 @@ def _rules(as_json: bool) -> int:
         print_document([{"name": rule.name, "says": rule.says()} for rule in RULES])
     else:
         for rule in RULES:
-            click.echo(f"{rule.name:<32} {rule.says()}")
+            say(f"{rule.name:<32} {rule.says()}")
     return 0

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
+from emu.cli.command import Command
 from emu.cli.document import print_document
-from emu.cli.options import FiniteRange
-from emu.cli.tracing import writable
-from emu.hw.coverage import Coverage
+from emu.cli.options import FiniteRange, open_output
+from emu.cli.screen import complain, say
+from emu.host.coverage import Coverage
 
 BELOW = 6
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("reports", nargs=-1, required=True, metavar="FILE...")
 @click.option("-o", "--output", metavar="FILE", help="Write the merged report.")
 @click.option("--threshold", type=FiniteRange(0, 100), metavar="PCT", help="Exit with 6 below this share.")
@@ -25,15 +26,18 @@ def command(reports: tuple[str, ...], output: str | None, threshold: float | Non
     import orjson
 
     total = Coverage()
-    for report in reports:
-        total.merge(Coverage.read(Path(report)))
-    if output is not None:
-        writable(output).write_bytes(orjson.dumps(total.document(), option=orjson.OPT_INDENT_2) + b"\n")
+    with ExitStack() as files:
+        target = open_output(output, files)
+        for report in reports:
+            total.merge(Coverage.read(Path(report)))
+        if target is not None:
+            target.stream.write(orjson.dumps(total.document(), option=orjson.OPT_INDENT_2) + b"\n")
+            target.commit()
     if as_json:
         print_document(total.document())
     else:
-        sys.stdout.writelines(total.text())
+        say(total.text())
     if threshold is not None and total.percent < threshold:
-        click.echo(f"emu: {total.percent:.1f} % of the action types, {threshold:g} % are required", err=True)
+        complain(f"emu: {total.percent:.1f} % of the action types, {threshold:g} % are required")
         return BELOW
     return 0

@@ -1,58 +1,111 @@
-"""`emu estimate`: FPS and latency of a HEF, and what they rest on."""
+"""`emu estimate`: FPS and latency of HEFs, and what they rest on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
+from emu.cli.command import Command
 from emu.cli.document import print_document
 from emu.cli.log import note
-from emu.cli.options import HefOptions, compute_time_option, hef_options_with_batches, located, open_model
-from emu.errors import UsageError
-from emu.sequencer.control import MAX_BATCH_SIZE
+from emu.cli.options import compute_time_option, hef_options_with_batches, located, open_model
+from emu.cli.screen import say
+from emu.errors import CommandLineError
+from emu.host.spec import ESTIMATING, HefSettings
 
 if TYPE_CHECKING:
-    from emu.estimate import BatchEstimate, Estimate
-    from emu.estimate.table import TableEstimate
+    from emu.timing.estimate import Estimate
 
 
-@click.command()
-@click.argument("hef", required=False)
-@hef_options_with_batches
+@click.command(cls=Command)
+@click.argument("hefs", nargs=-1, metavar="[HEF]...")
+@hef_options_with_batches(ESTIMATING)
 @compute_time_option
+@click.option("--devices", type=int, metavar="N", help="So many devices behind one --uplink.")
+@click.option("--uplink", metavar="LINK", help="What the devices share: genXxY, or BYTES_PER_S of both directions.")
 @click.option(
     "--table",
     metavar="PARAMS_M,OPS_G,HxWxC",
-    help="Without a HEF: a guess from parameters, operations and input, fitted to published figures.",
+    help="Without a HEF: a guess from parameters, operations and input, looked up among published figures.",
 )
+@click.option("--assumptions", is_flag=True, help="Show every number that the estimate rests on, with its source.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
-    hef: str | None,
-    common: HefOptions,
+    hefs: tuple[str, ...],
+    common: HefSettings,
     batches: tuple[int, ...],
     compute_time: float | None,
+    devices: int | None,
+    uplink: str | None,
     table: str | None,
+    assumptions: bool,
     as_json: bool,
 ) -> None:
-    """Estimate throughput, first-frame latency and activation time of a HEF, without running it."""
-    if (hef is None) == (table is None):
-        raise UsageError("estimate takes a HEF, or --table PARAMS_M,OPS_G,HxWxC where there is none")
+    """Estimate throughput, latency and activation time of a HEF without running it; of several HEFs that take turns."""
+    if bool(hefs) == (table is not None):
+        raise CommandLineError("estimate takes HEFs, or --table PARAMS_M,OPS_G,HxWxC where there is none")
+    if (devices is None) != (uplink is None):
+        raise CommandLineError("--devices N and --uplink LINK go together")
     if table is not None:
-        from emu.estimate.table import parse_network, table_estimate
-
-        guess = table_estimate(common.device or "hailo8", parse_network(table), batches)
-        if as_json:
-            print_document(guess.document())
-        else:
-            click.echo("\n".join(_table_text(guess)))
+        given = {
+            "--compute-time": compute_time is not None,
+            "--devices": devices is not None,
+            "--assumptions": assumptions and as_json,
+        }
+        idle = [name for name, is_given in given.items() if is_given]
+        if idle:
+            raise CommandLineError(f"{', '.join(idle)}: no effect on the table model")
+        _guess(table, common, batches, as_json)
         return
-    assert hef is not None
-    from emu.cli.compiling import compile_options, open_hef_model, warn_of_clock
-    from emu.estimate import estimate
+    if devices is not None and len(hefs) > 1:
+        raise CommandLineError("--devices: of one HEF, several take turns on one device")
+    common.refuse_but(ESTIMATING, "an estimate")
+    from emu.cli.estimate_report import fleets_text, text, together_text
+    from emu.timing.together import together
+    from emu.timing.uplink import fleets
 
-    model, options = open_model(hef), compile_options(common)
+    results = [_estimated(hef, common, batches, compute_time) for hef in hefs]
+    if len(results) > 1:
+        turns = together(results)
+        if as_json:
+            batches_of = [one.document() for one in turns]
+            shared = {name: value for name, value in batches_of[0].items() if name != "batch"}
+            models = [result.document() for result in results]
+            print_document({"models": models, "together": {**shared, "batches": batches_of}})
+            return
+        for result in results:
+            say([*text(result, assumptions), ""])
+        say(together_text(results, turns))
+        return
+    (result,) = results
+    shares = fleets(result, devices, uplink) if devices is not None and uplink is not None else ()
+    if as_json:
+        document = result.document()
+        for described, share in zip(document["batches"], shares, strict=False):
+            described.update(share.document())
+        print_document(document)
+    else:
+        say([*text(result, assumptions), *fleets_text(shares)])
+
+
+def _guess(table: str, common: HefSettings, batches: tuple[int, ...], as_json: bool) -> None:
+    common.refuse_but(("device",), "the table model")
+    from emu.cli.estimate_report import table_text
+    from emu.timing.table import parse_network, table_estimate
+
+    guess = table_estimate(common.device or "hailo8", parse_network(table), batches)
+    if as_json:
+        print_document(guess.document())
+    else:
+        say(table_text(guess))
+
+
+def _estimated(hef: str, common: HefSettings, batches: tuple[int, ...], compute_time: float | None) -> Estimate:
+    from emu.cli.compiling import open_hef_model, warn_of_clock
+    from emu.host.estimate import estimate
+
+    model, options = open_model(hef), common.compile_options()
     with located(model.name):
         opened = open_hef_model(model, common)
         result = estimate(
@@ -61,65 +114,12 @@ def command(
             batches,
             clock_mhz=common.clock_mhz,
             link=common.link,
+            host_profile=common.host_profile,
+            costs=common.costs,
             compute_time_ns=compute_time,
         )
     groups = len(opened.network_groups)
     if groups > 1 and common.network_group is None:
         note(f"the first of {groups} network groups, {result.network_group}: --network-group chooses another")
     warn_of_clock(result.assumed_clock_hz, result.clock_hz)
-    if as_json:
-        print_document(result.document())
-    else:
-        click.echo("\n".join(_text(result)))
-
-
-def _text(result: Estimate) -> Iterator[str]:
-    clock = f"{result.clock_hz / 1e6:g} MHz"
-    yield (
-        f"estimate for {result.network_group} ({result.model}) on {result.device}, link {result.link}, {clock}, "
-        f"HailoRT {result.runtime}"
-    )
-    for figures in result.batches:
-        yield ""
-        yield from _batch_text(figures, result.single_context)
-    yield ""
-    if result.single_context:
-        yield "single context: batch does not amortise anything"
-    else:
-        beyond = f" (the runtime allows {MAX_BATCH_SIZE})" if result.batch_for_90_percent > MAX_BATCH_SIZE else ""
-        yield f"a batch of {result.batch_for_90_percent} reaches 90 % of the limit{beyond}"
-    yield ""
-    yield "assumptions"
-    for entry in result.assumptions:
-        yield f"  {entry.name} = {_number(entry.value)} {entry.unit}  [{entry.source}]"
-
-
-def _batch_text(figures: BatchEstimate, single_context: bool) -> Iterator[str]:
-    yield f"batch {figures.batch}: bound by {figures.bound_by}"
-    yield f"  throughput, steady and pipelined  {figures.fps:12.2f} FPS"
-    latency = figures.first_frame_latency_ms
-    waits = figures.batch == 1 and latency > 0
-    alone = f"  ({1e3 / latency:.2f} FPS if each call waits for its result)" if waits else ""
-    yield f"  first-frame latency               {latency:12.3f} ms{alone}"
-    yield f"  activation                        {figures.activation_ms:12.3f} ms  (once, before the first frame)"
-    yield f"  deactivation                      {figures.deactivation_ms:12.3f} ms"
-    if single_context:
-        return
-    heads = ("context", "config ms", "compute ms", "dma ms", "switch ms", "unexplained ms")
-    yield "  " + " ".join(f"{head:>14}" for head in heads)
-    for context in figures.contexts:
-        parts = (context.config_ms, context.compute_ms, context.dma_ms, context.switch_ms, context.unexplained_ms)
-        yield f"  {context.index:>14} " + " ".join(f"{part:>14.3f}" for part in parts)
-
-
-def _table_text(guess: TableEstimate) -> Iterator[str]:
-    yield f"table model, no HEF: a guess for {guess.device} from published figures of other networks"
-    for batch, fps in guess.fps:
-        yield f"  batch {batch:<3} {fps:12.2f} FPS"
-    yield f"assumption: {guess.source}"
-
-
-def _number(value: object) -> str:
-    if isinstance(value, list):
-        return "[" + ", ".join(_number(item) for item in value) + "]"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return result

@@ -6,35 +6,38 @@ import datetime
 from collections.abc import Iterator
 from typing import Any
 
-import click
-
+from emu.check.summary import accepted_first, one_line
+from emu.chips.runtimes import device_names, runtime_names
 from emu.cli.document import print_document
 from emu.cli.log import warn
-from emu.cli.options import HefOptions, Model, located
+from emu.cli.options import Model, located
+from emu.cli.screen import say
 from emu.errors import HailoStatus
 from emu.hef import Hef, open_hef
+from emu.hef.devices import ARCH_DEVICES
 from emu.hef.report import hef_report
+from emu.hef.runtime import spans
+from emu.hef.words import host_side, quantisation, stream_quantisation, wire_side
+from emu.host.spec import HefSettings
 from emu.sequencer.acceptance import Acceptance, acceptances
 from emu.sequencer.compile import CompileOptions
-from emu.sequencer.control import MAX_BATCH_SIZE
-from emu.sequencer.profiles import DEVICES
 
 
-def inspect(opened: Model, common: HefOptions, as_json: bool) -> None:
+def inspect(opened: Model, common: HefSettings, as_json: bool) -> None:
     """Print the report; warnings for damage that the runtime overlooks go to stderr too. Raises as `open_hef` does."""
     with located(opened.name):
-        hef = open_hef(opened.source, runtime=common.runtime, from_memory=common.from_memory)
+        hef = open_hef(opened.source, runtime_version=common.runtime, from_memory=common.from_memory)
         report = hef_report(hef)
     report["model"]["file"] = opened.name
-    devices = tuple(DEVICES) if common.device is None else (common.device,)
+    devices = device_names() if common.device is None else (common.device,)
     accepted = list(acceptances(hef, devices))
+    report["summary"] = one_line(hef, accepted_first(hef, accepted))
     report["accepted_by"] = [_acceptance(acceptance) for acceptance in accepted]
     report["context_switching"] = list(_context_switching(hef, report, accepted))
     if as_json:
         print_document(report, indent=True)
     else:
-        for line in _text(report):
-            click.echo(line)
+        say(_text(report))
     for warning in report["warnings"]:
         warn(warning)
 
@@ -58,7 +61,7 @@ def _context_switching(hef: Hef, report: dict[str, Any], accepted: list[Acceptan
     first = next((acceptance for acceptance in accepted if acceptance.error is None), None)
     if first is None or not groups:
         return
-    from emu.estimate import estimate
+    from emu.host.estimate import estimate
 
     opened = hef.reopen(first.runtime)
     for name in groups:
@@ -71,6 +74,7 @@ def _context_switching(hef: Hef, report: dict[str, Any], accepted: list[Acceptan
             "runtime": first.runtime,
             "device": first.device,
             "link": result.link,
+            "host_profile": result.host,
             "reload_ms": sum(one.config_ms + one.switch_ms + one.unexplained_ms for one in contexts),
             "compute_ms": sum(one.compute_ms for one in contexts),
             "batch_for_90_percent": result.batch_for_90_percent,
@@ -94,14 +98,16 @@ def _text(report: dict[str, Any]) -> Iterator[str]:
 
 def _file(report: dict[str, Any]) -> Iterator[str]:
     container, header = report["container"], report["header"]
-    arch = header["hw_arch"] or f"unknown architecture {header['hw_arch_number']}"
-    yield f"{report['model']['file']}: HEF for {arch}, container version {container['version']}"
+    yield f"{report['model']['file']}: {report['summary']}"
     sections = ", ".join(f"{section['name']} {section['size']:,}" for section in container["sections"])
     yield f"  size        {report['model']['file_size']:,} bytes: {sections}"
     for checksum in container["checksums"]:
         verdict = "matches" if checksum["matches"] else f"DOES NOT MATCH, computed {checksum['computed']}"
         yield f"  {checksum['name']:<11} {checksum['stored']} {verdict}"
     yield f"  compiler    {header['sdk_version_str'] or 'unknown'}"
+    least = header["strict_runtime_min_version"]
+    if any(least.values()):
+        yield f"  needs       HailoRT {'.'.join(str(part) for part in least.values())} or later, as the file says"
     if header["timestamp"]:
         yield f"  made        {_date(header['timestamp'])}"
     if header["neural_network_core_clock_rate"]:
@@ -111,6 +117,8 @@ def _file(report: dict[str, Any]) -> Iterator[str]:
     if report["load"]["status"]:
         load = report["load"]
         yield f"  HailoRT {report['runtime']} refuses to load it: {load['name']}({load['status']}): {load['message']}"
+    elif report["runtime"] not in runtime_names():
+        yield f"  HailoRT {report['runtime']} loads it; what that release compiles is not known here"
 
 
 def _date(milliseconds: int) -> str:
@@ -131,8 +139,8 @@ def _extensions(report: dict[str, Any]) -> Iterator[str]:
             since = f"since HailoRT {extension['since']}" if extension["since"] else "no known HailoRT supports it"
             if key == "optional_extensions" and not extension["since"]:
                 since = "ignored here"
-            refused = [runtime for runtime in ("4.23", "5.2") if runtime not in extension["accepted_by"]]
-            by = f", refused by {' and '.join(refused)}" if refused else ""
+            refused = [runtime for runtime in runtime_names() if runtime not in extension["accepted_by"]]
+            by = f", refused by {spans(refused)}" if refused else ""
             yield f"  {extension['type_index']:>3} {name:<34} {since}{by}".rstrip()
 
 
@@ -192,12 +200,16 @@ def _switching(report: dict[str, Any], name: str) -> Iterator[str]:
     for cost in report["context_switching"]:
         if cost["network_group"] == name:
             batch = cost["batch_for_90_percent"]
-            allowed = f" (the runtime allows {MAX_BATCH_SIZE})" if batch > MAX_BATCH_SIZE else ""
+            enough = "no batch that the runtime allows" if batch is None else f"a batch of {batch}"
             yield (
                 f"  Switching   an estimated {cost['reload_ms']:.3f} ms a batch on {cost['device']} over "
-                f"{cost['link']}, besides {cost['compute_ms']:.3f} ms of compute a frame; a batch of "
-                f"{batch} reaches 90 % of the limit{allowed}; `emu estimate` says more"
+                f"{cost['link']}{_host(cost['host_profile'])}, besides {cost['compute_ms']:.3f} ms of compute a frame; "
+                f"{enough} reaches 90 % of the limit; `emu estimate` says more"
             )
+
+
+def _host(name: str) -> str:
+    return "" if name == "none" else f" (host {name} assumed)"
 
 
 def _internal_edge(layer: dict[str, Any]) -> str:
@@ -211,52 +223,33 @@ def _streams(group: dict[str, Any], direction: str, title: str) -> Iterator[str]
     if "streams" not in group:
         return
     yield f"  {title}: what the host sees, and what crosses the wire"
+    layers = {
+        (layer.get("name"), "h2d" if layer["direction"] == "HOST_TO_DEVICE" else "d2h"): layer
+        for context in group.get("contexts", ())
+        for layer in context["edge_layers"]
+        if layer["edge_connection_type"] == "BOUNDARY" and "core_bytes_per_buffer" in layer
+    }
+    by_name = {stream["name"]: stream for stream in group["streams"]}
+    # what an op reads has no vstream of its own to tell its values at
+    told = {name for vstream in group["vstreams"] if vstream["op"] for name in vstream["streams"]}
     for vstream in group["vstreams"]:
         if vstream["direction"] == direction:
             yield f"    {vstream['name']}"
-            yield f"      host      {_host_shape(vstream)}, {vstream['frame_size']:,} bytes a frame"
-            quant = vstream["quant_info"]
-            if direction == "d2h" and not vstream["op"]:
-                yield f"      values    {_quantisation(quant)}"
+            yield f"      host      {host_side(vstream)}, {vstream['frame_size']:,} bytes a frame"
+            streams = [by_name[name] for name in vstream["streams"] if name in by_name]
+            by_feature = any(len(stream.get("quant_infos", [])) > 1 for stream in streams)
+            if direction == "d2h" and not vstream["op"] and not by_feature:
+                yield f"      values    {quantisation(vstream['quant_info'])}"
     for stream in group["streams"]:
         if stream["direction"] == direction:
             yield f"    stream {stream['index']} {stream['name']}"
-            shape = "x".join(map(str, stream["hw_shape"]))
-            note = ""
-            if stream["shape"] != stream["hw_shape"]:
-                note = f", of which {'x'.join(map(str, stream['shape']))} hold values"
-            elif stream["padded_shape"] not in (None, stream["hw_shape"]):
-                note = f", padded on the chip to {'x'.join(map(str, stream['padded_shape']))}"
-            fmt = stream["format"]
-            flags = "".join(f" {flag}" for flag in fmt["flags"])
-            yield (
-                f"      wire      {fmt['type']} {fmt['order']}{flags}({shape}), "
-                f"{stream['hw_frame_size']:,} bytes a frame{note}"
-            )
-            if len(stream.get("quant_infos", [])) > 1:
-                yield f"      values    {len(stream['quant_infos'])} quantisations, one per feature (see --json)"
-            elif direction == "h2d":
-                yield f"      values    {_quantisation(stream['quant_info'])}"
-
-
-def _host_shape(vstream: dict[str, Any]) -> str:
-    fmt = vstream["format"]
-    flags = "".join(f" {flag}" for flag in fmt["flags"])
-    if "nms_shape" in vstream:
-        nms = vstream["nms_shape"]
-        return (
-            f"{fmt['type']} {fmt['order']}({nms['number_of_classes']} classes, "
-            f"at most {nms['max_bboxes_per_class']} boxes a class)"
-        )
-    return f"{fmt['type']} {fmt['order']}{flags}({'x'.join(map(str, vstream['shape']))})"
-
-
-def _quantisation(quant: dict[str, float]) -> str:
-    scale, zero = quant["qp_scale"], quant["qp_zp"]
-    limits = ""
-    if quant["limvals_min"] or quant["limvals_max"]:
-        limits = f", from {quant['limvals_min']:.6g} to {quant['limvals_max']:.6g}"
-    return f"real = (stored - {zero:g}) * {scale:.9g}{limits}"
+            yield f"      wire      {wire_side(stream)}"
+            layer = layers.get((stream["name"], direction))
+            if layer is not None:
+                size, count = layer["core_bytes_per_buffer"], layer["core_buffers_per_frame"]
+                yield f"      core      {count:,} buffers of {size:,} bytes a frame"
+            if direction == "h2d" or stream["name"] in told or len(stream.get("quant_infos", [])) > 1:
+                yield f"      values    {stream_quantisation(stream)}"
 
 
 def _ops(group: dict[str, Any]) -> Iterator[str]:
@@ -274,27 +267,37 @@ def _ops(group: dict[str, Any]) -> Iterator[str]:
 def _accepted(report: dict[str, Any]) -> Iterator[str]:
     yield "Accepted by"
     rows = report["accepted_by"]
+    accepted: dict[str, list[str]] = {}
     for row in rows:
         if row["accepted"]:
             layouts = row["cluster_layouts"]
             with_layout = f", cluster layouts {', '.join(map(str, layouts))}" if layouts else ""
-            yield f"  HailoRT {row['runtime']} on {row['device']}{with_layout}{_API_NOTES.get(row['device'], '')}"
+            where = f"{row['device']}{with_layout}{_API_NOTES.get(row['device'], '')}"
+            accepted.setdefault(where, []).append(row["runtime"])
+    for where, runtimes in accepted.items():
+        yield f"  HailoRT {spans(runtimes)} on {where}"
     if not any(row["accepted"] for row in rows):
         yield "  none"
     arch = report["header"]["hw_arch"] or report["header"]["hw_arch_number"]
+    own = [name.lower() for name in ARCH_DEVICES.get(report["header"]["hw_arch_number"], ())]
     refused: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if not row["accepted"]:
             message = row["message"]
-            if row["status"] == HailoStatus.HAILO_HEF_NOT_COMPATIBLE_WITH_DEVICE:
+            of_arch = "a HEF of architecture" in message  # up to 4.20 it has no status of its own
+            of_arch = of_arch or row["status"] == HailoStatus.HAILO_HEF_NOT_COMPATIBLE_WITH_DEVICE
+            if of_arch and not (" support: " in message and row["device"] in own):
                 message = f"not for a HEF of architecture {arch}"
             why = f"{row['name']}({row['status']}): {message}"
             refused.setdefault((row["runtime"], why), []).append(row["device"] or "")
     if refused:
         yield "Refused by"
+    alike: dict[str, list[str]] = {}
     for (runtime, why), devices in refused.items():
         where = f" on {', '.join(devices)}" if any(devices) else ""
-        yield f"  HailoRT {runtime}{where}: {why}"
+        alike.setdefault(f"{where}: {why.replace(f'HailoRT {runtime}', 'it')}", []).append(runtime)
+    for what, runtimes in alike.items():
+        yield f"  HailoRT {spans(runtimes)}{what}"
 
 
 # hrpc-5.2.md: what a client of a device behind a PCIe or network session can call

@@ -4,86 +4,101 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import wraps
-from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
 
-from emu.errors import EmuError, HailoError, UsageError
-from emu.files import shown
+from emu.catalog import names
+from emu.cli.command import TextType
+from emu.errors import CommandLineError, EmuError, HailoError, HailoStatus, UsageError
+from emu.files import LARGEST_MODEL, is_folder, is_regular, shown
+from emu.host.spec import HefSettings
+from emu.numerals import MOST, decimal_number, whole_number
 from emu.recognise import HEF_MAGIC, Kind, read_head, recognise
-from emu.sequencer.actions import RUNTIMES
-from emu.sequencer.control import MAX_BATCH_SIZE
+from emu.wire.control import MAX_BATCH_SIZE
+
+if TYPE_CHECKING:
+    from emu.output import Output
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DEVICES = ("hailo8", "hailo8l", "hailo15h", "hailo15m", "hailo15l", "hailo10h", "hailo12l")
-MAX_FRAMES = (1 << 63) - 1  # a frame number is eight bytes of what synthetic data are derived from
+MAX_FRAMES = MOST  # a frame number is eight bytes of what synthetic data are derived from
+BATCH_LIMIT = "HailoRT's own limit, HAILO_MAX_BATCH_SIZE: --frames takes any number"
 V3_VERSION = bytes((0, 0, 0, 3))  # behind the magic (hef-container.md 1.1)
-_MOST_DIGITS = 20  # of a number worth converting: int() refuses thousands of them with an error of its own
 _LINK = re.compile(r"integrated|gen[1-5]x(1|2|4|8|16)")
+
+
+class Whole(click.IntRange):
+    """A whole number within bounds (`emu.numerals`)."""
+
+    def __init__(self, least: int = 0, most: int = MOST, whose: str = "") -> None:
+        super().__init__(least, most if most != MOST else None)
+        self._least, self._most, self._whose = least, most, whose
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        what = param.opts[-1] if param is not None and param.opts else "it"
+        return (
+            value if isinstance(value, int) else whole_number(value, what, self._least, self._most, whose=self._whose)
+        )
 
 
 class FiniteRange(click.FloatRange):
     """A range that not-a-number and infinity lie outside of: no comparison with them says so."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = float(super().convert(value, param, ctx))
-        if not isfinite(number):
-            self.fail(f"{value} is no finite number", param, ctx)
-        return number
+        what = param.opts[-1] if param is not None and param.opts else "it"
+        number = float(value) if isinstance(value, int | float) else decimal_number(value, what)
+        return float(super().convert(number, param, ctx))
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Release(click.Choice[str]):
+    """A runtime, by its name or by a version of its release (`emu.hef.runtime.release_name`)."""
+
+    def __init__(self) -> None:
+        super().__init__(names("runtimes"))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from emu.hef.runtime import Runtime, release_name
+
+        try:
+            return release_name(str(value))
+        except UsageError:
+            pass
+        try:
+            loads = Runtime.parse(str(value))
+        except UsageError:
+            return str(super().convert(value, param, ctx))
+        raise CommandLineError(
+            f"--runtime: of HailoRT {loads} is known what it loads (inspect, parse-hef, check), not what it compiles; "
+            f"here one of {', '.join(names('runtimes'))}"
+        )
+
+
+class LoadRelease(TextType):
+    """As `Release`, and any other version from 4.6 on: for what happens when a file is loaded."""
+
+    name = "release"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from emu.hef.runtime import any_release, release_name
+
+        try:
+            return release_name(str(value))
+        except UsageError:
+            return any_release(str(value)).label
+
+
+class Model(Struct, frozen=True):
     """A MODEL argument: where it came from, what it is, and its path or (for `-`) its bytes."""
 
     name: str
     kind: Kind
     source: Path | bytes
-
-
-@dataclass(frozen=True, slots=True)
-class HefOptions:
-    """The common options; None where the user gave none, so that the default can depend on the HEF."""
-
-    runtime: str | None = None
-    device: str | None = None
-    cluster_layout: int | None = None
-    network_group: str | None = None
-    batch: int | None = None
-    net_batch: dict[str, int] = field(default_factory=dict)
-    frames: int | None = None
-    seed: int = 0
-    clock_mhz: int | None = None
-    link: str | None = None
-    host: dict[str, str] = field(default_factory=dict)
-    kv_cache: bool = False
-    from_memory: bool = False
-
-    def given(self) -> list[str]:
-        """The options that mean nothing for an OM or MS graph and that the user gave all the same."""
-        names = (
-            "runtime",
-            "device",
-            "cluster_layout",
-            "network_group",
-            "batch",
-            "frames",
-            "clock_mhz",
-            "link",
-        )
-        out = [f"--{name.replace('_', '-')}" for name in names if getattr(self, name) is not None]
-        if self.net_batch:
-            out.append("--net-batch")
-        if self.host:
-            out.append("--host")
-        return out + ["--kv-cache"] * self.kv_cache + ["--from-memory"] * self.from_memory
 
 
 def _pairs(what: str, values: tuple[str, ...]) -> dict[str, str]:
@@ -96,77 +111,129 @@ def _pairs(what: str, values: tuple[str, ...]) -> dict[str, str]:
     return out
 
 
-def _batch(text: str | int, what: str) -> int:
-    plain = str(text).strip()
-    if not re.fullmatch(r"-?[0-9]+", plain):  # int() takes underscores, signs and the digits of every script too
-        raise UsageError(f"{what} takes a number, not {text!r}")
-    if len(plain) > _MOST_DIGITS or not 1 <= int(plain) <= MAX_BATCH_SIZE:
-        raise UsageError(f"{what}: {plain[: _MOST_DIGITS + 1]} is out of range (1 to {MAX_BATCH_SIZE})")
-    return int(plain)
-
-
 def parse_batches(text: str) -> tuple[int, ...]:
     """The batch sizes of `--batch N,N,...`."""
-    return tuple(_batch(part, "--batch") for part in text.split(","))
+    return tuple(whole_number(part, "--batch", 1, MAX_BATCH_SIZE, whose=BATCH_LIMIT) for part in text.split(","))
 
 
-_BATCH = click.option("--batch", type=int, metavar="N", help="Batch size (default 1).")
-_COMMON = (
-    click.option("--runtime", type=click.Choice(RUNTIMES), help="HailoRT version (default: by architecture)."),
-    click.option("--device", type=click.Choice(DEVICES), help="Device (default: the first the HEF allows)."),
-    click.option("--cluster-layout", type=click.IntRange(min=0), metavar="N", help="Cluster bitmap of the device."),
-    click.option("--network-group", metavar="NAME", help="Use only this network group."),
-    _BATCH,
-    click.option("--net-batch", multiple=True, metavar="NET=N", help="Batch size of one network."),
-    click.option(
-        "--frames", type=click.IntRange(1, MAX_FRAMES), metavar="N", help="Frames to run (default: one batch)."
+# name in HefSettings -> what click.option takes
+_COMMON: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "runtime": (("--runtime",), {"type": Release(), "help": "HailoRT version (default: by architecture)."}),
+    "device": (
+        ("--device",),
+        {"type": click.Choice(names("chips")), "help": "Device (default: the first the HEF allows)."},
     ),
-    click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of made-up data."),
-    click.option("--clock-mhz", type=click.IntRange(min=1), metavar="MHZ", help="Clock of the NN core."),
-    click.option("--link", metavar="LINK", help="Host link: genXxY or integrated."),
-    click.option("--host", multiple=True, metavar="KEY=VALUE", help="Setting of the simulated host."),
-    click.option("--kv-cache", is_flag=True, help="Enable caches."),
-    click.option("--from-memory", is_flag=True, help="Load as from a buffer."),
-)
-_NAMES = tuple(HefOptions.__dataclass_fields__)
+    "cluster_layout": (
+        ("--cluster-layout",),
+        {"type": Whole(0), "metavar": "N", "help": "Cluster bitmap of the device."},
+    ),
+    "network_group": (("--network-group",), {"metavar": "NAME", "help": "Use only this network group."}),
+    "batch": (
+        ("--batch", "--batch-size"),
+        {"type": Whole(1, MAX_BATCH_SIZE, BATCH_LIMIT), "metavar": "N", "help": "Batch size (default 1)."},
+    ),
+    "net_batch": (("--net-batch",), {"multiple": True, "metavar": "NET=N", "help": "Batch size of one network."}),
+    "frames": (
+        ("--frames", "--frames-count"),
+        {"type": Whole(1, MAX_FRAMES), "metavar": "N", "help": "Frames to run (default: one batch)."},
+    ),
+    "seed": (("--seed",), {"type": Whole(0), "default": 0, "metavar": "N", "help": "Seed of made-up data."}),
+    "clock_mhz": (("--clock-mhz",), {"type": Whole(1), "metavar": "MHZ", "help": "Clock of the NN core."}),
+    "link": (("--link",), {"metavar": "LINK", "help": "Host link: genXxY or integrated."}),
+    "host_profile": (
+        ("--host-profile",),
+        {"type": click.Choice(names("hosts")), "help": "The host it is in: link, cost of a frame."},
+    ),
+    "costs": (("--costs",), {"metavar": "PROFILE", "help": "Measured action costs (emu calibrate)."}),
+    "host": (
+        ("--host",),
+        {"multiple": True, "metavar": "KEY=VALUE", "help": "Setting of the simulated host."},
+    ),
+    "kv_cache": (("--kv-cache",), {"is_flag": True, "help": "Enable caches."}),
+    "from_memory": (("--from-memory",), {"is_flag": True, "help": "Load as from a buffer."}),
+}
+_RUNTIME_FLAGS, _RUNTIME_SAID = _COMMON["runtime"]
+RUNTIME_OPTION = click.option(*_RUNTIME_FLAGS, **_RUNTIME_SAID)
+_LOADING: dict[str, Any] = {
+    "type": LoadRelease(),
+    "metavar": "VERSION",
+    "help": "HailoRT version, from 4.6 on (default: by architecture).",
+}
+LOAD_RUNTIME_OPTION = click.option(*_RUNTIME_FLAGS, **_LOADING)
+_NAMES = tuple(HefSettings.__struct_fields__)
 
 
-def hef_options(function: F) -> F:
-    """Add the common options; the command receives them as one `HefOptions` argument `common`."""
-    return _add_options(function, _COMMON)
+def hef_options(acting: Collection[str] = _NAMES) -> Callable[[F], F]:
+    """Add the common options; the command receives them as one `HefSettings` argument `common`.
+
+    Those that are not `acting` are known all the same, so that they are refused by name; `--help` is silent of them.
+    """
+
+    def add(function: F) -> F:
+        return _add_options(function, acting)
+
+    return add
 
 
-def hef_options_with_batches(function: F) -> F:
+def hef_options_of_loading(acting: Collection[str]) -> Callable[[F], F]:
+    """As `hef_options`, but `--runtime` takes any release of which is known what it loads."""
+
+    def add(function: F) -> F:
+        instead = {"runtime": (_RUNTIME_FLAGS, _LOADING)}
+        decorated: F = _decorated(_settings_made(function), _options(acting, instead))
+        return decorated
+
+    return add
+
+
+def hef_options_with_batches(acting: Collection[str]) -> Callable[[F], F]:
     """As `hef_options`, but `--batch` is a list; the command receives it as `batches`, by default (1,)."""
 
-    added = _add_options(function, ())
+    def add(function: F) -> F:
+        added = _settings_made(function)
 
-    @wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        text, kwargs["batch"] = kwargs["batch"], None
-        return added(*args, batches=parse_batches(text), **kwargs)
+        @wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            text, kwargs["batch"] = kwargs["batch"], None
+            return added(*args, batches=parse_batches(text), **kwargs)
 
-    batches = click.option("--batch", default="1", metavar="N,N,...", help="Batch sizes (default 1).")
-    decorated: F = _decorated(wrapper, [batches if option is _BATCH else option for option in _COMMON])
+        batches = {"default": "1", "metavar": "N,N,...", "help": "Batch sizes (default 1)."}
+        decorated: F = _decorated(wrapper, _options(acting, {"batch": (("--batch", "--batch-size"), batches)}))
+        return decorated
+
+    return add
+
+
+def _add_options(function: F, acting: Collection[str]) -> F:
+    decorated: F = _decorated(_settings_made(function), _options(acting, {}))
     return decorated
 
 
-def _add_options(function: F, options: Sequence[Callable[[Any], Any]]) -> F:
+def _options(
+    acting: Collection[str], instead: dict[str, tuple[tuple[str, ...], dict[str, Any]]]
+) -> list[Callable[[Any], Any]]:
+    return [
+        click.option(*flags, hidden=name not in acting, **said)
+        for name, (flags, said) in {**_COMMON, **instead}.items()
+    ]
+
+
+def _settings_made(function: F) -> Any:
+    """The function, called with `common` in place of the options."""
+
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         given = {name: kwargs.pop(name) for name in _NAMES}
         given["net_batch"] = {
-            net: _batch(text, f"--net-batch {net}") for net, text in _pairs("--net-batch", given["net_batch"]).items()
+            net: whole_number(text, f"--net-batch {net:.80}", 1, MAX_BATCH_SIZE, whose=BATCH_LIMIT)
+            for net, text in _pairs("--net-batch", given["net_batch"]).items()
         }
         given["host"] = _pairs("--host", given["host"])
-        if given["batch"] is not None:
-            given["batch"] = _batch(given["batch"], "--batch")
         if given["link"] is not None and not _LINK.fullmatch(given["link"]):
             raise UsageError(f"--link takes genXxY or integrated, not {given['link']!r}")
-        return function(*args, common=HefOptions(**given), **kwargs)
+        return function(*args, common=HefSettings(**given), **kwargs)
 
-    decorated: F = _decorated(wrapper, options)
-    return decorated
+    return wrapper
 
 
 def _decorated(function: Any, options: Sequence[Callable[[Any], Any]]) -> Any:
@@ -178,7 +245,7 @@ def _decorated(function: Any, options: Sequence[Callable[[Any], Any]]) -> Any:
 
 compute_time_option = click.option(
     "--compute-time",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     metavar="NS",
     help="Measured time from the last input byte to the outputs, in place of the HEF's own figures.",
 )
@@ -187,7 +254,11 @@ compute_time_option = click.option(
 def open_model(argument: str) -> Model:
     """Tell by content what a MODEL argument is; `-` reads standard input."""
     if argument == "-":
-        data = sys.stdin.buffer.read()
+        data = sys.stdin.buffer.read(LARGEST_MODEL + 1)
+        if len(data) > LARGEST_MODEL:
+            raise HailoError(
+                HailoStatus.HAILO_FILE_OPERATION_FAILURE, f"standard input holds more than {LARGEST_MODEL} bytes"
+            )
         return Model("-", recognise(data), data)
     path = Path(argument)
     return Model(shown(argument), recognise(read_head(path)), path)
@@ -206,20 +277,40 @@ def located(name: str) -> Iterator[None]:
 def output_path(argument: str) -> Path:
     """A path to write to; an existing model file is never overwritten (cli.md)."""
     path = Path(argument)
-    if path.is_dir():
+    if is_folder(path):
         raise UsageError(f"{path} is a directory", file=str(path))
-    if path.is_file() and _is_model(path):
+    if is_regular(path) and _is_model(path):
         raise UsageError(f"{path} is an existing model file and is not overwritten", file=str(path))
     return path
 
 
+def open_output(argument: str | None, files: ExitStack) -> Output | None:
+    """As `opened_output`; None: None."""
+    return None if argument is None else opened_output(argument, files)
+
+
+def opened_output(argument: str, files: ExitStack) -> Output:
+    """The output of that name, opened; discarded at the end of `files` where it was not committed."""
+    from emu.output import Output
+
+    output = Output(output_path(argument))
+    files.callback(output.discard)
+    return output
+
+
 def output_directory(argument: str, names: Iterable[str]) -> Path:
-    """A directory to write the arrays of these names to; none of its files there may be a model (cli.md)."""
+    """A directory, made, to write the arrays of these names to; none of its files there may be a model (cli.md).
+
+    OutputError where the system refuses the directory or one of the files.
+    """
     from emu.arrays import output_file_name
+    from emu.output import Output, make_folder
 
     directory = Path(argument)
-    for position, name in enumerate(names):
-        output_path(str(directory / output_file_name(position, name)))
+    paths = [output_path(str(directory / output_file_name(position, name))) for position, name in enumerate(names)]
+    make_folder(directory)
+    for path in paths:
+        Output(path).discard()
     return directory
 
 

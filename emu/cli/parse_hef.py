@@ -6,17 +6,20 @@ from pathlib import Path
 
 import click
 
-from emu.cli.options import located, open_model
+from emu.catalog import names
+from emu.cli.command import Command
+from emu.cli.log import warn
+from emu.cli.options import LOAD_RUNTIME_OPTION, located, open_model
 from emu.errors import HailoError, HailoStatus
-from emu.files import shown
+from emu.files import is_folder, shown
 from emu.hef import open_hef
+from emu.hef.runtime import LINES, by_preference
 from emu.hef.text import parse_hef_text
-from emu.sequencer.actions import RUNTIMES
 
 _FLAGS = ("--parse-streams", "--parse-vstreams")
 
 
-class _ParseHefCommand(click.Command):
+class _ParseHefCommand(Command):
     """A command whose flags may carry a value, as CLI11's do: `--parse-vstreams=false`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -27,17 +30,21 @@ class _ParseHefCommand(click.Command):
 @click.argument("model")
 @click.option("--parse-streams", type=bool, default=False, metavar="[=BOOL]", help="List streams (off).")
 @click.option("--parse-vstreams", type=bool, default=True, metavar="[=BOOL]", help="List vstreams (on).")
-@click.option("--runtime", type=click.Choice(RUNTIMES), help="HailoRT version (default: by architecture).")
+@LOAD_RUNTIME_OPTION
 def command(model: str, parse_streams: bool, parse_vstreams: bool, runtime: str | None) -> None:
     """Print what parse-hef of the real HailoRT prints; of a directory, for every .hef file in it."""
 
     def text(name: str, source: Path | bytes) -> str:
         with located(name):
-            hef = open_hef(source, runtime=runtime)
+            hef = open_hef(source, runtime_version=runtime)
+            if hef.version.label not in by_preference(names("runtimes"))[:LINES]:
+                warn(
+                    f"the text of HailoRT {hef.version.label} is not known: as the newest release of its line prints it"
+                )
             return parse_hef_text(hef, streams=parse_streams, vstreams=parse_vstreams)
 
     directory = Path(model)
-    if model == "-" or not directory.is_dir():
+    if model == "-" or not is_folder(directory):
         out = text(model, open_model(model).source)
     else:
         files = _hef_files(directory)

@@ -2,80 +2,74 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import redirect_stdout
-from dataclasses import asdict, fields
 from io import StringIO
 from pathlib import Path
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
 import click
+from msgspec.structs import replace
 
+from emu.catalog import names
+from emu.cli.command import Command
 from emu.cli.document import print_document
 from emu.cli.log import warn
-from emu.cli.options import MAX_FRAMES, HefOptions, open_model
-from emu.cli.run import RunOptions
-from emu.errors import EmuError, HailoError, HailoStatus, UsageError
-from emu.files import shown
-from emu.sequencer.control import Opcode, decode_request
+from emu.cli.options import MAX_FRAMES, open_model
+from emu.cli.recorded_files import files_now, recorded_files, says_nothing
+from emu.cli.records import decoded, described, differing_fields
+from emu.cli.run_options import RunOptions
+from emu.cli.screen import say
+from emu.errors import EmuError, UsageError
+from emu.host.spec import RunSpec
 from emu.trace.record import DivergedError, Recording, Replay
 
 DIFFERENT = 6
-# what a replay does again; where results go and how they are shown is not part of it
-_KEPT = ("actions", "compute_time", "schedule", "inject", "inputs", "input", "device_output")
 
 
-def settings(options: RunOptions, error: EmuError | None) -> dict[str, Any]:
-    """What `emu replay` needs of a run: its files with their hashes, its options, how it ended."""
-    sources = [options.actions] if options.actions is not None else [model.source for model in options.models]
-    paths = [Path(source).resolve() for source in sources if not isinstance(source, bytes)]
-    if len(paths) < len(sources):
-        raise UsageError("--record needs files: what comes from standard input cannot be read again")
-    for path in paths:
-        if shown(path) != str(path):
-            raise UsageError(f"--record keeps the names of files as text, {shown(path)} is none")
-    kept = {name: getattr(options, name) for name in _KEPT}
-    # a replay may be started from elsewhere
-    kept |= {name: tuple(map(_absolute, kept[name])) for name in ("input", "device_output")}
-    kept["inputs"] = None if options.inputs is None else _absolute(options.inputs)
-    return {
-        "files": [{"path": str(path), "md5": _md5(path)} for path in paths],
-        "options": {**kept, "common": asdict(options.common)},
-        "status": "OK" if error is None else error.line(),
-    }
-
-
-def _absolute(argument: str) -> str:
-    """`NAME=FILE` or `FILE` with the whole path of the file; as it is where there is no such file."""
-    for begin in (0, *(at + 1 for at, letter in enumerate(argument) if letter == "=")):
-        path = Path(argument[begin:])
-        if path.is_file():
-            return argument[:begin] + str(path.resolve())
-    return argument
-
-
-def _md5(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "md5").hexdigest()
-
-
-@click.command()
+@click.command(cls=Command)
 @click.argument("folder", metavar="DIR")
 @click.argument("models", nargs=-1, metavar="[MODEL...]")
+@click.option(
+    "--target", metavar="TARGET", help="Another implementation: tcp://H:P, udp://H:P, cmd:PROGRAM, python:M:N."
+)
+@click.option("--handlers", metavar="MODULE", help="Actions served by a module of your own, as in the recorded run.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def command(folder: str, models: tuple[str, ...], as_json: bool) -> int:
+def command(folder: str, models: tuple[str, ...], target: str | None, handlers: str | None, as_json: bool) -> int:
     """Run again what `emu run --record DIR` ran, and report the first difference (exit code 6).
 
-    MODEL stands in for the recorded file, which may have moved or is to be tried in another version.
+    Or say again to a card what a program said under `emu exec --card --record DIR`.
+
+    MODEL stands in for the recorded file, which may have moved or is to be tried in another version. With --target
+    what the host did is sent to another implementation of the firmware (docs/conform.md).
     """
     recording = Recording.open(Path(folder))
-    options, notes = _options(recording, models)
-    for note in notes:
-        warn(note)
+    if target is not None:
+        from emu.cli.replay_target import send_again
+
+        if "card" in recording.run:
+            raise UsageError(
+                f"--target: {folder} is the recording of a card, whose host speaks to a driver", file=folder
+            )
+        if handlers is not None:
+            raise UsageError("--handlers: the target has its own")
+        options, notes = _options(recording, models)
+        for note in notes:
+            warn(note)
+        same = send_again(recording, options, target, None if as_json else described)
+        return 0 if same else DIFFERENT
     replay = Replay(recording)
-    ended = _run(options, replay)
+    if "card" in recording.run:
+        from emu.cli.replay_card import say_again
+
+        if handlers is not None:
+            raise UsageError("--handlers: no effect on the recording of a card")
+        ended = say_again(recording, models, replay)
+    else:
+        options, notes = _options(recording, models, handlers)
+        for note in notes:
+            warn(note)
+        ended = _run(options, replay)
     if replay.damage is not None:
         raise replay.damage
     difference = replay.difference
@@ -88,12 +82,15 @@ def command(folder: str, models: tuple[str, ...], as_json: bool) -> int:
                 "fields": difference.fields,
                 "recorded": difference.recorded,
                 "replayed": difference.replayed,
+                "decoded": [
+                    {"field": name, "recorded": one, "replayed": other}
+                    for name, one, other in decoded(difference.recorded, difference.replayed, _runtime(recording))
+                ],
             }
         found["status"] = {"recorded": recording.run.get("status"), "replayed": ended}
         print_document(found)
     else:
-        for line in _text(recording, replay, ended):
-            click.echo(line)
+        say(_text(recording, replay, ended))
     return 0 if difference is None and same_end else DIFFERENT
 
 
@@ -104,8 +101,7 @@ def _run(options: RunOptions, replay: Replay) -> str:
     ended = "OK"
     with redirect_stdout(StringIO()):
         try:
-            execute = run_hef.run if options.actions is None else run_hef.run_capture
-            execute(options, put=replay.put)
+            run_hef.run(options, put=replay.put)
         except DivergedError:
             return "stopped at the first difference"
         except EmuError as error:
@@ -116,57 +112,30 @@ def _run(options: RunOptions, replay: Replay) -> str:
     return ended
 
 
-def _options(recording: Recording, models: tuple[str, ...]) -> tuple[RunOptions, list[str]]:
+def _options(
+    recording: Recording, models: tuple[str, ...], handlers: str | None = None
+) -> tuple[RunOptions, list[str]]:
     """The options of the recorded run with the files named now; UsageError where they are not there."""
     try:
-        files = [(Path(entry["path"]), str(entry["md5"])) for entry in recording.run["files"]]
-        kept = recording.run["options"]
-        common = HefOptions(**_typed(HefOptions, kept["common"], [name.name for name in fields(HefOptions)]))
-        given = _typed(RunOptions, kept, _KEPT)
+        files = recorded_files(recording)
+        spec = replace(RunSpec.of_document(recording.run["options"]), handlers=handlers)
+        had = recording.run["options"].get("handlers")
+        frames = spec.settings.frames
         if not files:
             raise ValueError("no files")
-        if common.frames is not None and not 0 < common.frames <= MAX_FRAMES:
-            raise ValueError(f"{common.frames} frames")
+        if frames is not None and not 0 < frames <= MAX_FRAMES:
+            raise ValueError(f"{frames} frames")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise HailoError(
-            HailoStatus.HAILO_INVALID_ARGUMENT,
-            f"the manifest does not say what ran ({type(error).__name__} {error})",
-            file=str(recording.folder),
-        ) from None
-    if models and len(models) != len(files):
-        raise UsageError(f"the recording is of {len(files)} files, {len(models)} were given")
-    paths = [Path(model) for model in models] or [path for path, _ in files]
-    notes = []
-    for path, (recorded, digest) in zip(paths, files, strict=True):
-        if not path.is_file():
-            raise UsageError(f"{path} is not there any more: name the file that stands in for it", file=str(path))
-        if _md5(path) != digest:
-            notes.append(f"{path} is not the file that was recorded ({recorded}): its bytes differ")
-    if given["actions"] is not None:
-        return RunOptions(models=(), common=common, **{**given, "actions": str(paths[0])}), notes
-    return RunOptions(models=tuple(open_model(str(path)) for path in paths), common=common, **given), notes
-
-
-def _typed(of: type, values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The options `names` of a manifest, lists as tuples; TypeError for one that is not of its type in `of`."""
-    hints = get_type_hints(of)
-    found = {}
-    for name in names:
-        value, hint = values[name], hints[name]
-        value = tuple(value) if isinstance(value, list) else value
-        if not any(_fits(value, one) for one in (get_args(hint) if isinstance(hint, UnionType) else (hint,))):
-            raise TypeError(f"{name}: {values[name]!r:.40}")
-        found[name] = value
-    return found
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type as options have them: plain, `tuple[X, ...]` or `dict[str, X]`."""
-    origin = get_origin(hint)
-    if origin is None:
-        return type(value) is hint
-    members = value.values() if isinstance(value, dict) else value
-    return type(value) is origin and all(type(one) in get_args(hint) for one in members)
+        raise says_nothing(recording, error) from None
+    paths, notes = files_now(files, models)
+    if had is not None and handlers is None:
+        notes.append(
+            f"the recorded run had handlers ({had!r:.80}): without --handlers actions do what the firmware's do"
+        )
+    if spec.actions is not None:
+        return RunOptions(models=(), spec=replace(spec, actions=str(paths[0]))), notes
+    opened = tuple(open_model(str(path)) for path in paths)
+    return RunOptions(models=opened, spec=replace(spec, models=tuple(model.source for model in opened))), notes
 
 
 def _text(recording: Recording, replay: Replay, ended: str) -> Iterator[str]:
@@ -179,16 +148,15 @@ def _text(recording: Recording, replay: Replay, ended: str) -> Iterator[str]:
         return
     yield f"first difference at record {difference.number:,}: {', '.join(difference.fields)}"
     for word, record in (("recorded", difference.recorded), ("replayed", difference.replayed)):
-        yield f"  {word} " + (f"nothing: the run is over ({ended})" if record is None else _described(record))
+        yield f"  {word} " + (f"nothing: the run is over ({ended})" if record is None else described(record))
+    yield from differing_fields(difference.recorded, difference.replayed, _runtime(recording))
 
 
-def _described(record: dict[str, Any]) -> str:
-    """A record in one line; control messages by what they are."""
-    if record["kind"] == "control":
-        try:
-            request = decode_request(bytes.fromhex(record["request"]))
-            name = Opcode(request.opcode).name
-        except (ValueError, KeyError, TypeError, HailoError):
-            name = "?"
-        return f"{record['ns']} ns control {name}, request {record.get('request')}, reply {record.get('reply')}"
-    return " ".join(f"{name}={value}" for name, value in record.items())
+def _runtime(recording: Recording) -> str | None:
+    """The runtime that a recording names; None where it was left to the model."""
+    try:
+        found = recording.run["card"]["runtime"] if "card" in recording.run else None
+        found = found or recording.run["options"]["common"]["runtime"]
+    except (KeyError, TypeError):
+        return None
+    return found if found in names("runtimes") else None

@@ -19,14 +19,12 @@ from emu.dataflow.quantize import (
     dequantize_per_feature,
     dtype_of,
     quantize,
-    quantize_planes,
     require_valid,
 )
 from emu.dataflow.reorder import (
-    FEW_FEATURES,
     Elements,
+    fills,
     input_reorder,
-    nhcw_planes,
     output_reorder,
     should_reorder,
     transpose,
@@ -91,9 +89,9 @@ def as_bytes(frame: Buffer, size: int, what: str) -> Bytes:
     return flat
 
 
-def _writable(into: Bytes | None, size: int, what: str) -> Bytes:
+def _writable(into: Bytes | None, size: int, what: str, filled: bool = False) -> Bytes:
     if into is None:
-        return np.zeros(size, np.uint8)
+        return np.empty(size, np.uint8) if filled else np.zeros(size, np.uint8)
     if into.dtype != np.uint8 or into.size != size or not into.flags.c_contiguous:
         raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, f"{what}: {into.size} bytes given, {size} expected")
     return into.reshape(-1)
@@ -206,17 +204,17 @@ class InputTransform(_Transform):
 
     def __init__(self, shape: Shape, user: Format, hw_shape: Shape, device: Format, qps: Sequence[QuantInfo]) -> None:
         super().__init__(shape, user, hw_shape, device, qps, is_input=True)
+        # clearing a frame costs as much as copying one
+        aligned = self.hw_frame_size == hw_shape.elements * device.type.element_bytes
+        self._fills = aligned and not self.transposes and fills(*self._orders, shape, hw_shape)
 
     def __call__(self, frame: Buffer, into: Bytes | None = None) -> Bytes:
         """`hw_frame_size` bytes; `frame` must have `user_frame_size` bytes (HAILO_INVALID_ARGUMENT)."""
         src_bytes = as_bytes(frame, self.user_frame_size, "input frame")
-        out = _writable(into, self.hw_frame_size, "stream frame")
+        out = _writable(into, self.hw_frame_size, "stream frame", self._fills)
         dst = out.view(self._code_dtype)
         moves = self.transposes or self.reorders
         src: Elements = src_bytes.view(dtype_of(self.user.type))
-        if self._quantizes_into_planes:
-            quantize_planes(src.reshape(self.shape), self.qps[0], nhcw_planes(dst, self.shape, self.hw_shape))
-            return out
         if self.quantizes:
             src = self._quantize(src, None if moves else dst)
         if not moves:
@@ -240,24 +238,12 @@ class InputTransform(_Transform):
             reorder(src, shape, dst, self.hw_shape)
         return out
 
-    @property
-    def _quantizes_into_planes(self) -> bool:
-        """Whether both steps are done at once: float pixels of few features for an NHCW stream."""
-        return (
-            self.user.type is FormatType.FLOAT32
-            and self.user.order is FormatOrder.NHWC
-            and self.device.order is FormatOrder.NHCW
-            and self.reorders
-            and not self.transposes
-            and self.shape.features <= FEW_FEATURES
-        )
-
     def _quantize(self, src: Elements, dst: Elements | None) -> Elements:
         """Codes of the frame, in `dst` if given. Only height*width*features elements are converted, so the last
         elements of padded RGB4 rows stay zero (known-bugs.md 44)."""
         count = self.shape.elements
         if dst is None:
-            dst = np.zeros(src.size, self._code_dtype)
+            dst = (np.empty if count == src.size else np.zeros)(src.size, self._code_dtype)
         if self.user.type is FormatType.FLOAT32:
             quantize(src[:count], self.qps[0], self._code_dtype, out=dst[:count])
         else:

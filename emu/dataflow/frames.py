@@ -7,25 +7,30 @@
 
 from __future__ import annotations
 
-import math
-import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from emu.arrays import ArrayFile, open_array, open_arrays
+from emu.dataflow.edges import input_edges
 from emu.dataflow.formats import Buffer, Bytes
-from emu.dataflow.nms_wire import frame_from_noise
+from emu.dataflow.given import FrameSource, GivenInput, load_input, load_stream, source_input
+from emu.dataflow.input_stats import InputStatistics
+from emu.dataflow.postprocess.base import NmsPostProcess
 from emu.dataflow.postprocess.yolov5_seg import Yolov5Seg
-from emu.dataflow.quantize import dtype_of
+from emu.dataflow.synthetic import DeviceLike
 from emu.dataflow.vstreams import InputVStream, OutputVStream
 from emu.errors import HailoError, HailoStatus, UsageError
-from emu.hef.formats import Format, FormatOrder, FormatType
-from emu.hef.infos import NetworkGroupInfo, StreamInfo
+from emu.files import is_there
+from emu.hef.formats import FormatOrder, FormatType
+from emu.hef.infos import NetworkGroupInfo, VStreamInfo
+from emu.hef.runtime import library_rules
+from emu.naming import full_name, listed, similar
+from emu.noise import noise
 
 Array = NDArray[Any]
 
@@ -34,29 +39,16 @@ DISABLE_POST_PROCESS = "HAILO_DISABLE_PP"  # 5.2: raw device frames instead of v
 # no frame of any model is near this; a forged shape must not cost memory
 MAX_FRAME_BYTES = 1 << 27
 
-# multiples of the expected size that betray an element type (known-problems.md 11)
-_TYPE_HINTS = {
-    1: {8: "float64 (or int64)", 4: "float32 given as raw bytes", 2: "uint16 (or float16)"},
-    2: {4: "float64 (or int64)", 2: "float32 given as raw bytes"},
-    4: {2: "float64"},
-}
+SYNTHETIC, COMPUTED, DEVICE = "synthetic", "computed", "device"
+"""Where the numbers of an output come from: made up, the core, `--device-output`; a run may name others."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputFile:
-    """Frames of one input: the vstream in the file's type, and its frames [n, bytes]."""
-
-    vstream: InputVStream
-    frames: Bytes
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class FrameFiles:
-    """What `--input`, `--inputs` and `--device-output` named: files by vstream or stream name."""
+class FrameFiles(Struct, frozen=True):
+    """What was given by name: files of inputs and of device streams, and inputs that make their frames."""
 
     inputs: Mapping[str, ArrayFile] = field(default_factory=dict)
     device_outputs: Mapping[str, ArrayFile] = field(default_factory=dict)
+    sources: Mapping[str, FrameSource] = field(default_factory=dict)
 
 
 def frame_files(
@@ -75,41 +67,43 @@ def frame_files(
     streams = [stream.name for group in groups for stream in group.output_streams]
     found: dict[str, ArrayFile] = {}
     for argument in inputs:
-        name, path = _split(argument, names)
+        name, path = split_argument(argument, names)
         if name is None:
             if len(names) != 1:
                 raise UsageError(
-                    f"--input {argument}: the model has {len(names)} inputs, say which: NAME=FILE with {_list(names)}"
+                    f"--input {argument}: the model has {len(names)} inputs, say which: NAME=FILE with {listed(names)}"
                 )
             name = names[0]
         _add(found, name, open_array(Path(path)), "--input")
     if archive is not None:
         for name, file in open_arrays(Path(archive)).items():
-            if name not in names:
-                raise UsageError(f"--inputs {archive}: there is no input {name!r}; the inputs are {_list(names)}")
-            _add(found, name, file, "--inputs")
+            whole = full_name(name, names)
+            if whole is None:
+                what = f"there is no input {name!r}; the inputs are {listed(names)}.{similar(name, names)}"
+                raise UsageError(f"--inputs {archive}: {what}")
+            _add(found, whole, file, "--inputs")
     supplied: dict[str, ArrayFile] = {}
     for argument in device_outputs:
-        name, path = _split(argument, streams)
+        name, path = split_argument(argument, streams)
         if name is None:
-            raise UsageError(f"--device-output {argument}: NAME=FILE with the name of a stream, {_list(streams)}")
+            raise UsageError(f"--device-output {argument}: NAME=FILE with the name of a stream, {listed(streams)}")
         _add(supplied, name, open_array(Path(path)), "--device-output")
     return FrameFiles(found, supplied)
 
 
-def _split(argument: str, names: list[str]) -> tuple[str | None, str]:
-    """(name, path); the name is None where what stands before `=` is none of `names`."""
+def split_argument(argument: str, names: list[str]) -> tuple[str | None, str]:
+    """(name, path) of `[NAME=]FILE`, NAME one of `names` or the end of only one; None: there is no NAME."""
     for name in sorted(names, key=len, reverse=True):
         if argument.startswith(f"{name}="):
             return name, argument[len(name) + 1 :]
-    head, sign, _ = argument.partition("=")
-    if sign and not Path(argument).exists():
-        raise UsageError(f"{argument}: there is no {head!r}; the names are {_list(names)}")
+    head, sign, path = argument.partition("=")
+    if sign and not is_there(argument):
+        whole = full_name(head, names)
+        if whole is None:
+            what = f"there is no {head!r}; the names are {listed(names)}.{similar(head, names)}"
+            raise UsageError(f"{argument}: {what}")
+        return whole, path
     return None, argument
-
-
-def _list(names: list[str]) -> str:
-    return ", ".join(names) if names else "none"
 
 
 def _add(files: dict[str, ArrayFile], name: str, file: ArrayFile, option: str) -> None:
@@ -121,8 +115,9 @@ def _add(files: dict[str, ArrayFile], name: str, file: ArrayFile, option: str) -
 class FrameBridge:
     """Frames of one network group.
 
-    `frames` is the number of frames to run, `environment` the library's switches. Raises UsageError for a file that
-    does not fit its input, HailoError as the runtime does where a vstream cannot be built.
+    `frames` is the number of frames to run, `environment` the library's switches, `origin` what computes the output
+    streams that no file supplies. Raises UsageError for a file that does not fit its input, HailoError as the runtime
+    does where a vstream cannot be built.
     """
 
     def __init__(
@@ -134,38 +129,67 @@ class FrameBridge:
         frames: int = 1,
         seed: int = 0,
         environment: Mapping[str, str] | None = None,
+        origin: str = SYNTHETIC,
     ) -> None:
-        if runtime != "4.23" and (environment or {}).get(DISABLE_POST_PROCESS, "").startswith("1"):
+        if library_rules(runtime).reads_switches and (environment or {}).get(DISABLE_POST_PROCESS, "").startswith("1"):
             raise HailoError(HailoStatus.HAILO_NOT_IMPLEMENTED, f"{DISABLE_POST_PROCESS}=1 is not built yet")
         self.group = group
         self.seed = seed
+        self.origin = origin
+        self.computed: frozenset[str] = frozenset()  # output streams that the core computes (docs/network.md)
         self.notes: list[str] = []  # statuses that came with a usable frame
         self._runtime = runtime
         self._environment = environment
         files = files or FrameFiles()
         for stream in group.streams:
             _require_size(stream.name, stream.hw_frame_size)
-        self._inputs: list[InputVStream | InputFile] = []
+        self._frames = frames
+        self._inputs: list[InputVStream | GivenInput] = []
         for info in group.input_vstreams:
             _require_size(info.name, info.frame_size)
             vstream = InputVStream(group, info)
-            file = files.inputs.get(info.name)
-            self._inputs.append(vstream if file is None else _load_input(group, vstream, file, frames))
+            file, source = files.inputs.get(info.name), files.sources.get(info.name)
+            if source is not None:
+                self._inputs.append(source_input(vstream, source))
+            else:
+                self._inputs.append(vstream if file is None else load_input(group, vstream, file, frames))
         self._supplied = {
-            stream.name: _load_stream(stream, files.device_outputs[stream.name], frames)
+            stream.name: load_stream(stream, files.device_outputs[stream.name], frames)
             for stream in group.output_streams
             if stream.name in files.device_outputs
         }
         self._outputs: list[OutputVStream] | None = None
+        self._synthetic = DeviceLike(group.output_streams)
 
     @property
     def input_sources(self) -> dict[str, str]:
         """Input vstream -> the file it comes from, or `random (seed N)`."""
         return {
-            (one.vstream.info.name if isinstance(one, InputFile) else one.info.name): (
-                one.source if isinstance(one, InputFile) else f"random (seed {self.seed})"
-            )
-            for one in self._inputs
+            info.name: given.source if given is not None else f"random (seed {self.seed})"
+            for info, given in self.given.values()
+        }
+
+    @property
+    def stream_sources(self) -> dict[str, str]:
+        """As `input_sources` by input stream; planes have the source of their vstream."""
+        sources = self.input_sources
+        return {stream: sources[info.name] for info, _ in self.given.values() for stream in info.streams}
+
+    @property
+    def given(self) -> dict[str, tuple[VStreamInfo, GivenInput | None]]:
+        """Every input vstream by name, with its frames if some were given."""
+        found: dict[str, tuple[VStreamInfo, GivenInput | None]] = {}
+        for one in self._inputs:
+            given = one if isinstance(one, GivenInput) else None
+            info = one.vstream.info if isinstance(one, GivenInput) else one.info
+            found[info.name] = (info, given)
+        return found
+
+    def statistics(self) -> dict[str, InputStatistics | None]:
+        """What the frames of every input look like; None for random ones."""
+        return {
+            name: None if given is None else given.statistics(self.group, self._frames)
+            for name, (_, given) in self.given.items()
         }
 
     @property
@@ -185,35 +209,46 @@ class FrameBridge:
         """Input stream -> the `hw_frame_size` bytes of frame number `frame`; given frames repeat in turn."""
         streams: dict[str, bytes] = {}
         for one in self._inputs:
-            if isinstance(one, InputFile):
-                converted = one.vstream(one.frames[frame % len(one.frames)])
+            if isinstance(one, GivenInput):
+                converted = one.vstream(one.frame(frame))
             else:
                 converted = self._random_streams(one, frame)
             streams.update((name, data.tobytes()) for name, data in converted.items())
         return streams
+
+    def input_pixels(self, vstream: str, frame: int) -> NDArray[np.uint8] | None:
+        """A frame of an input as an RGB picture where it is one of bytes in three colours or grey; else None."""
+        info, _ = self.given[vstream]
+        if info.shape is None or info.shape.features not in (1, 3) or len(info.streams) != 1:
+            return None
+        if info.format.order not in (FormatOrder.NHWC, FormatOrder.FCR) or info.format.type is not FormatType.UINT8:
+            return None
+        edge = next(one for one in input_edges(self.group) if one.info.name == vstream)
+        codes = edge.codes(self.inputs_for(frame)).reshape(info.shape)
+        return np.ascontiguousarray(np.broadcast_to(codes, (info.shape.height, info.shape.width, 3)))
 
     def device_output(self, stream: str, frame: int) -> bytes | None:
         """The bytes `--device-output` supplies for a stream; None where the device's synthetic ones stand."""
         supplied = self._supplied.get(stream)
         return None if supplied is None else supplied[frame % len(supplied)].tobytes()
 
-    def outputs(self, streams: Mapping[str, Buffer], frame: int = 0) -> dict[str, Array]:
+    def outputs(self, streams: Mapping[str, Buffer], frame: int = 0, real: Collection[str] = ()) -> dict[str, Array]:
         """Output vstream -> its array for one frame: NMS results raw uint8, all others in the vstream's shape.
 
         `streams` holds what the device gave for every output stream; bytes supplied by `--device-output` take their
-        place. On-chip NMS frames made of synthetic bytes are first brought into that stream's form.
+        place. Synthetic ones (of streams not among `real`, where `origin` is synthetic) are first brought into a form
+        that a device could send (`emu.dataflow.synthetic`).
         """
-        frames: dict[str, Buffer] = {}
-        for stream in self.group.output_streams:
-            supplied = self.device_output(stream.name, frame)
-            if supplied is not None:
-                frames[stream.name] = supplied
-            elif stream.name in streams:
-                data = streams[stream.name]
-                frames[stream.name] = data if stream.nms_info is None else frame_from_noise(data, stream.nms_info)
+        known = (
+            {stream.name for stream in self.group.output_streams}
+            if self.origin != SYNTHETIC
+            else {*real, *self.computed}
+        )
+        known |= self._supplied.keys()
+        frames = {**streams, **{name: supplied[frame % len(supplied)] for name, supplied in self._supplied.items()}}
         results: dict[str, Array] = {}
         for vstream in self.output_vstreams:
-            data, status = vstream(frames)
+            data, status = vstream(self._synthetic.frames(vstream, frames, known))
             if status is not HailoStatus.HAILO_SUCCESS:
                 self.notes.append(
                     f"{status}: frame {frame} of {vstream.info.name} holds only the best detections, {data.size} bytes"
@@ -222,22 +257,52 @@ class FrameBridge:
             results[vstream.info.name] = vstream.array(data)
         return results
 
-    def is_synthetic(self, vstream: str) -> bool:
-        """Whether any stream behind an output vstream carries the device's synthetic bytes."""
+    @property
+    def supplied(self) -> frozenset[str]:
+        """The streams whose bytes `--device-output` gives."""
+        return frozenset(self._supplied)
+
+    def origin_of(self, vstream: str) -> str:
+        """Where an output's numbers come from: `device` if every stream behind it was supplied, `computed` if the core
+        computed the others, else `origin`."""
         info = next(info for info in self.group.output_vstreams if info.name == vstream)
-        return any(stream not in self._supplied for stream in info.streams)
+        if all(stream in self._supplied for stream in info.streams):
+            return DEVICE
+        real = {*self._supplied, *self.computed}
+        return COMPUTED if self.origin == SYNTHETIC and real.issuperset(info.streams) else self.origin
+
+    def configure(
+        self,
+        *,
+        score_threshold: float | None = None,
+        iou_threshold: float | None = None,
+        max_boxes: int | None = None,
+    ) -> bool:
+        """Change the thresholds and the boxes per class of every detection op; False where there is none."""
+        ops = [vstream for vstream in self.output_vstreams if isinstance(vstream.op, NmsPostProcess)]
+        for vstream in ops:
+            total = vstream.user.order is FormatOrder.HAILO_NMS_WITH_BYTE_MASK
+            vstream.configure(
+                score_threshold=score_threshold,
+                iou_threshold=iou_threshold,
+                max_proposals_per_class=None if total else max_boxes,
+                max_proposals_total=max_boxes if total else None,
+            )
+        return bool(ops)
 
     def _random_streams(self, vstream: InputVStream, frame: int) -> dict[str, Bytes]:
         """A frame in which every code is equally likely, from (seed, name, frame).
 
         Where the runtime could not convert any frame for these streams, their bytes themselves are made up.
         """
-        rng = np.random.default_rng([self.seed, zlib.crc32(vstream.info.name.encode()), frame])
+        key = f"{self.seed} {frame} ".encode()
         try:
-            return vstream(rng.integers(0, 256, vstream.frame_size, np.uint8))
+            return vstream(noise(key + vstream.info.name.encode(), vstream.frame_size))
         except HailoError:
             sizes = {stream.name: stream.hw_frame_size for stream in self.group.input_streams}
-            return {name: rng.integers(0, 256, sizes[name], np.uint8) for name in vstream.info.streams}
+            return {
+                name: np.frombuffer(noise(key + name.encode(), sizes[name]), np.uint8) for name in vstream.info.streams
+            }
 
 
 def build_outputs(bridges: Iterable[FrameBridge]) -> list[str]:
@@ -274,115 +339,3 @@ def _require_one_proto_geometry(outputs: Iterable[OutputVStream]) -> None:
             f"YOLOv5-seg ops with mask prototypes of {' and '.join(f'{h}x{w}' for h, w in sorted(sizes))} in one"
             " process: the library would use the first's size for all",
         )
-
-
-def _load_stream(stream: StreamInfo, file: ArrayFile, frames: int) -> Bytes:
-    """[n, hw_frame_size] of a `--device-output` file."""
-    size = stream.hw_frame_size
-    if file.shape is not None and file.dtype.newbyteorder("=") not in (np.uint8, dtype_of(stream.format.type)):
-        raise UsageError(
-            f"--device-output {stream.name}: an array of {file.dtype.name}, the stream carries"
-            f" {dtype_of(stream.format.type).name} codes or raw bytes: {size} = {_stream_arithmetic(stream)} a frame",
-            file=file.name,
-        )
-    if file.size == 0 or file.size % size:
-        raise UsageError(
-            f"--device-output {stream.name}: {file.size} bytes given, a multiple of {size} expected"
-            f" ({_stream_arithmetic(stream)} a frame)",
-            file=file.name,
-        )
-    data = np.ascontiguousarray(file.load(frames * size)).reshape(-1).view(np.uint8)
-    return data[: frames * size].reshape(-1, size)
-
-
-def _stream_arithmetic(stream: StreamInfo) -> str:
-    if stream.nms_info is not None:
-        return f"{stream.hw_frame_size} bytes of on-chip NMS"
-    height, width, features = stream.hw_shape
-    product = f"{height}·{width}·{features}·{stream.hw_data_bytes}"
-    unpadded = height * width * features * stream.hw_data_bytes
-    return product if unpadded == stream.hw_frame_size else f"{product} padded to {stream.hw_frame_size}"
-
-
-def _load_input(group: NetworkGroupInfo, vstream: InputVStream, file: ArrayFile, frames: int) -> InputFile:
-    """Check type, shape and size against the vstream, then read the frames the run needs."""
-    if file.shape is None:
-        count = _raw_frames(vstream, file, frames)
-    else:
-        given = file.dtype.newbyteorder("=")
-        if given == np.float32 and vstream.user.type is not FormatType.FLOAT32:
-            vstream = InputVStream(group, vstream.info, Format(FormatType.FLOAT32, FormatOrder.AUTO))
-        if given != vstream.dtype.newbyteorder("="):
-            raise _wrong_type(vstream, file)
-        count = _array_frames(vstream, file)
-    wanted = min(count, frames)
-    data = file.load(wanted * vstream.frame_size)
-    if file.shape is not None:
-        data = data.astype(vstream.dtype, copy=False)
-    flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)[: wanted * vstream.frame_size]
-    return InputFile(vstream, flat.reshape(wanted, vstream.frame_size), file.name)
-
-
-def _expected(vstream: InputVStream, size: int | None = None) -> str:
-    """`1228800 = 640·640·3·1`"""
-    factors = (*vstream.array_shape, vstream.dtype.itemsize)
-    return f"{math.prod(factors) if size is None else size} = {'·'.join(str(factor) for factor in factors)}"
-
-
-def _hint(vstream: InputVStream, given: int) -> str:
-    times, rest = divmod(given, vstream.frame_size)
-    hint = _TYPE_HINTS[vstream.dtype.itemsize].get(times) if rest == 0 else None
-    return "" if hint is None else f": {times}x means {hint}"
-
-
-def _refuse(vstream: InputVStream, file: ArrayFile, message: str) -> UsageError:
-    return UsageError(f"input {vstream.info.name}: {message}", file=file.name)
-
-
-def _raw_frames(vstream: InputVStream, file: ArrayFile, frames: int) -> int:
-    count, rest = divmod(file.size, vstream.frame_size)
-    if rest or count == 0 or count > frames:
-        hint = _hint(vstream, file.size)
-        if count > frames and not rest:
-            hint = f"{hint} or {count} frames" if hint else f": {count} frames"
-            hint += f" (the run is of {frames})"
-        raise _refuse(vstream, file, f"{file.size} bytes given, {_expected(vstream)} expected{hint}")
-    return count
-
-
-def _wrong_type(vstream: InputVStream, file: ArrayFile) -> UsageError:
-    message = (
-        f"{file.size} bytes given, {_expected(vstream)} expected{_hint(vstream, file.size)};"
-        f" the array is {file.dtype.name}, not {vstream.dtype.name}"
-    )
-    return _refuse(vstream, file, message + " (or float32, which is quantised)")
-
-
-def _array_frames(vstream: InputVStream, file: ArrayFile) -> int:
-    """Frames in an array of the vstream's shape, or of such frames on a leading axis."""
-    shape = file.shape
-    assert shape is not None
-    for frame_shape in (vstream.array_shape, tuple(vstream.shape)):
-        if shape == frame_shape:
-            return 1
-        if shape[1:] == frame_shape and shape[0] > 0:
-            return shape[0]
-    raise _refuse(
-        vstream,
-        file,
-        f"shape {shape} given, {vstream.array_shape} expected (with or without a leading frames axis):"
-        f" {file.size} bytes given, {_expected(vstream)} expected{_order_hint(vstream, shape)}",
-    )
-
-
-def _order_hint(vstream: InputVStream, shape: tuple[int, ...]) -> str:
-    """What an array of the right size but another shape probably is."""
-    height, width, features = vstream.shape
-    for candidate in (shape, shape[1:]):
-        if candidate == (features, height, width):
-            return ": NCHW, transpose it to NHWC"
-        if candidate == (height, features, width):
-            return ": NHCW, transpose it to NHWC"
-        if candidate == (width, height, features) and width != height:
-            return ": height and width are exchanged"
-    return ""

@@ -1,4 +1,4 @@
-"""A mux stream's frame -> the frames of its edges (transforms.md 6).
+"""A mux stream's frame <-> the frames of its edges (transforms.md 6).
 
 The frame interleaves row groups of the predecessors; a predecessor may be a mux itself. The copies are planned once
 from the tree, so that a tree with which the library would leave a buffer is refused before any frame is touched.
@@ -7,9 +7,9 @@ from the tree, so that a tree with which the library would leave a buffer is ref
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from emu.dataflow.formats import Buffer, Bytes, as_bytes
 from emu.errors import HailoError, HailoStatus
@@ -21,8 +21,7 @@ MAX_LAYERS = 32  # muxes and edges of one stream
 MAX_ROW_GROUPS = 1 << 16  # far above any image's rows; a forged number must not cost time
 
 
-@dataclass(frozen=True, slots=True)
-class _Copy:
+class _Copy(Struct, frozen=True):
     edge: int
     destination: int
     source: int
@@ -61,6 +60,18 @@ class Demuxer:
                 )
         for copy in self._copies:
             out[copy.edge][copy.destination : copy.destination + copy.size] = src[copy.source : copy.source + copy.size]
+        return out
+
+    def join(self, edges: Sequence[Buffer]) -> Bytes:
+        """The mux frame whose edges are these, in the order of `edges`; rows that no edge has are zero."""
+        frames = [
+            as_bytes(frame, size, layer.name)
+            for frame, size, layer in zip(edges, self.edge_sizes, self.edges, strict=True)
+        ]
+        out = np.zeros(self.frame_size, np.uint8)
+        for copy in self._copies:
+            piece = frames[copy.edge][copy.destination : copy.destination + copy.size]
+            out[copy.source : copy.source + copy.size] = piece
         return out
 
     def _plan(self, mux: LayerInfo, groups: int, source: int, first_edge: int) -> Iterator[_Copy]:

@@ -8,9 +8,9 @@ where the device's words end before the frame does the reader would wait, which 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from emu.dataflow.formats import Buffer, Bytes, as_bytes
@@ -59,8 +59,7 @@ def nms_transfer_size(info: NmsInfo) -> int:
     return burst
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRead:
+class StreamRead(Struct, frozen=True):
     """One frame as a stream read returns it, and the device bytes it took."""
 
     frame: Bytes
@@ -274,19 +273,21 @@ def device_words(boxes: Sequence[NDArray[np.uint16]], info: NmsInfo) -> bytes:
     return np.array(words, "<u8").tobytes()
 
 
-def frame_from_noise(noise: Buffer, info: NmsInfo) -> Bytes:
+def frame_from_noise(noise: Buffer, info: NmsInfo, boxes: int | None = None) -> Bytes:
     """A well-formed stream frame out of arbitrary bytes, for devices that do not compute: the same bytes, the same
-    frame. Counts are the noise modulo what is possible, boxes the noise as it comes.
+    frame. Counts are the noise modulo what is possible, of a class at most its share of `boxes` if given, boxes the
+    noise as it comes.
     """
     raw = np.frombuffer(noise, np.uint8) if not isinstance(noise, np.ndarray) else noise.view(np.uint8)
     classes = info.number_of_classes * info.chunks_per_frame
     needed = nms_hw_frame_size(info)
     raw = np.resize(raw, needed) if raw.size else np.zeros(needed, np.uint8)
     frame = np.zeros(needed, np.uint8)
+    most = info.max_bboxes_per_class if boxes is None else min(info.max_bboxes_per_class, max(boxes // classes, 1))
     offset = 0
     for _ in range(classes):
         count = int.from_bytes(raw[offset : offset + NMS_COUNT_BYTES].tobytes(), "little")
-        count %= info.max_bboxes_per_class + 1
+        count %= most + 1
         frame[offset : offset + NMS_COUNT_BYTES] = np.frombuffer(count.to_bytes(NMS_COUNT_BYTES, "little"), np.uint8)
         start = offset + NMS_COUNT_BYTES
         offset = start + count * WORD_BYTES
@@ -344,7 +345,7 @@ class NmsOutputTransform:
 
 def fused_info(infos: Sequence[NmsInfo]) -> NmsInfo:
     """nms_info of the fused frame: that of class group 0 with all classes (known-bugs.md 38)."""
-    first = _by_group(infos)[0]
+    first = parts_by_group(infos)[0]
     info = infos[first]
     return NmsInfo(
         number_of_classes=sum(part.number_of_classes for part in infos),
@@ -359,8 +360,8 @@ def fused_info(infos: Sequence[NmsInfo]) -> NmsInfo:
     )
 
 
-def _by_group(infos: Sequence[NmsInfo]) -> list[int]:
-    """Positions of the parts in the order of their class group index, which must be 0..n-1."""
+def parts_by_group(infos: Sequence[NmsInfo]) -> list[int]:
+    """Positions of the parts in the order of their class group index, which must be 0..n-1 (INVALID_ARGUMENT)."""
     if len(infos) > MAX_DEFUSED_LAYERS:
         raise HailoError(
             HailoStatus.HAILO_INVALID_ARGUMENT,
@@ -380,7 +381,7 @@ def fuse(frames: Sequence[Buffer], infos: Sequence[NmsInfo], into: Bytes | None 
     With several chunks or unequal parts this order is wrong in the library too (known-bugs.md 37); where it would
     read a part beyond its classes we refuse.
     """
-    order = _by_group(infos)
+    order = parts_by_group(infos)
     parts = [
         list(class_words(as_bytes(frames[at], nms_hw_frame_size(infos[at]), f"class group {group}"), infos[at]))
         for group, at in enumerate(order)

@@ -20,6 +20,8 @@ Codes = NDArray[np.uint8] | NDArray[np.uint16]
 
 # elements quantised at a time: the block and its scratch stay in a core's second-level cache
 _BLOCK = 1 << 17
+# from 0 to 2^22 the sum with it has no digits behind the point: 1.5 * 2^23
+_ROUND = F32(3 << 22)
 # the first binary32 that no longer fits the int32 that x86-64 converts through
 _INT32_LIMIT = F32(2.0**31)
 
@@ -96,6 +98,8 @@ def quantize(values: NDArray[np.float32], qp: QuantInfo, dtype: np.dtype[Any], o
     codes: Codes = np.empty(np.shape(values), dtype) if out is None else out
     target = codes.reshape(-1)
     with np.errstate(all="ignore"):
+        if _quantize_inside(flat, qp, target):
+            return codes
         direct = _cast_is_direct(qp, target.dtype)
         scratch = np.empty(min(_BLOCK, flat.size), F32)
         for start in range(0, flat.size, _BLOCK):
@@ -106,26 +110,36 @@ def quantize(values: NDArray[np.float32], qp: QuantInfo, dtype: np.dtype[Any], o
     return codes
 
 
-def quantize_planes(pixels: NDArray[np.float32], qp: QuantInfo, planes: Codes) -> None:
-    """As `quantize`, of pixels [h, w, f] into planes [h, f, w], a view of any strides.
+def _quantize_inside(values: NDArray[np.float32], qp: QuantInfo, codes: Codes) -> bool:
+    """`quantize` where all values have a code before they are clipped; False where one has none.
 
-    Rounding picks the features apart in passing, which costs less than moving single bytes afterwards.
+    Every step keeps the order of values, so that clipping codes is clipping values, at a quarter of the bytes. Adding
+    `_ROUND` rounds as rint does and leaves the code in the low bits.
     """
-    height, width, features = pixels.shape
-    rows = max(_BLOCK // max(width * features, 1), 1)
-    scratch = np.empty(rows * width * features, F32)
-    line = np.empty(rows * width, F32)
-    with np.errstate(all="ignore"):
-        direct = _cast_is_direct(qp, planes.dtype)
-        for start in range(0, height, rows):
-            block = np.ascontiguousarray(pixels[start : start + rows], dtype=F32).reshape(-1)
-            scaled = _scaled(block, qp, scratch[: block.size])
-            target = planes[start : start + rows]
-            for feature in range(features):
-                rounded = line[: block.size // features]
-                np.rint(scaled[feature::features], out=rounded)
-                plane = rounded.reshape(-1, width)
-                target[:, feature] = plane if direct else cast_to_codes(plane, planes.dtype)
+    most = int(np.iinfo(codes.dtype).max)
+    if is_identity(qp):
+        limits = (0, most)
+    elif _cast_is_direct(qp, codes.dtype) and qp.scale > 0:
+        low, high = np.rint(np.array([qp.limvals_min, qp.limvals_max], F32) / F32(qp.scale) + F32(qp.zp))
+        limits = (int(low), int(high))
+    else:
+        return False
+    # as integers, what is negative or no number is larger than any number above 0
+    beyond = F32(most + 0.5).view(np.uint32)
+    scale, zp, scratch = F32(qp.scale), F32(qp.zp), np.empty(min(_BLOCK, values.size), F32)
+    for start in range(0, values.size, _BLOCK):
+        block = values[start : start + _BLOCK]
+        work = scratch[: block.size]
+        scaled = block if scale == 1 else np.divide(block, scale, out=work)
+        if zp != 0:
+            scaled = np.add(scaled, zp, out=work)
+        if np.maximum.reduce(scaled.view(np.uint32)) >= beyond:
+            return False
+        np.add(scaled, _ROUND, out=work)
+        codes[start : start + _BLOCK] = work.view(np.uint32)
+    if limits != (0, most):
+        np.clip(codes, *limits, out=codes)
+    return True
 
 
 def _scaled(block: NDArray[np.float32], qp: QuantInfo, work: NDArray[np.float32]) -> NDArray[np.float32]:

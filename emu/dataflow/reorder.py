@@ -25,8 +25,9 @@ RGB4_ROW_ALIGNMENT = 4  # elements
 F8CR_BLOCK = 8  # elements, also of 16-bit types
 FEW_FEATURES = 8  # up to here features are moved one by one
 
-_RGB_MASK = np.uint32(0xFFFFFF)  # the bytes of a pixel in a word of `_rgb_words`
-_WORD_BYTES = (4, 8)  # padded pixels that are stored as one number
+_RGB_MASK = 0xFFFFFF  # the bytes of a pixel in a word of `_load_words`
+_WORD_BYTES = 4  # of such a word
+_PADDED_BYTES = (4, 8)  # padded pixels that are stored as one number
 
 
 def _refuse(what: str, host: Shape, hw: Shape) -> HailoError:
@@ -77,28 +78,31 @@ def _pixels_adjoin(pixels: Elements) -> bool:
 def _pad_pixels(pixels: Elements, out: Elements) -> None:
     """[h, w, f] -> [h, w, F], zeros behind the f features of a pixel."""
     features, wide = pixels.shape[2], out.shape[2]
-    if _is_rgb_bytes(pixels) and wide in _WORD_BYTES:
-        np.bitwise_and(_rgb_words(pixels), _RGB_MASK, out=out.view(f"<u{wide}")[:, :, 0])
+    if _is_rgb_bytes(pixels) and wide in _PADDED_BYTES:
+        words = out.view(f"<u{wide}")[:, :, 0]
+        _load_words(pixels, words)
+        words &= words.dtype.type(_RGB_MASK)
         return
     _copy_pixels(pixels, out[:, :, :features])
     out[:, :, features:] = 0
 
 
 def _is_rgb_bytes(pixels: Elements) -> bool:
-    """Whether [h, w, f] are pixels that `_rgb_words` can take up."""
+    """Whether [h, w, f] are pixels that `_load_words` can take up."""
     return pixels.size > 0 and pixels.shape[2] == RGB_FEATURES and pixels.itemsize == 1 and pixels.flags.c_contiguous
 
 
-def _rgb_words(pixels: Elements, byte_order: str = "<") -> Elements:
+def _load_words(pixels: Elements, words: Elements, byte_order: str = "<") -> None:
     """[h, w, 3] bytes -> [h, w] numbers: a pixel in `byte_order`, and the next one's first byte behind it.
 
     numpy moves single bytes one at a time; one load a pixel leaves the rest to operations on many at once.
     """
-    flat = pixels.reshape(-1)
-    words = np.empty(flat.size // RGB_FEATURES, np.uint32)
-    words[:-1] = np.ndarray((words.size - 1,), f"{byte_order}u4", flat, 0, (RGB_FEATURES,))
-    words[-1] = np.append(flat[-RGB_FEATURES:], np.uint8(0)).view(f"{byte_order}u4")[0]
-    return words.reshape(pixels.shape[:2])
+    height, width, features = pixels.shape
+    flat, dtype = pixels.reshape(-1), f"{byte_order}u4"
+    start = (height - 1) * width * features
+    words[:-1] = np.ndarray((height - 1, width), dtype, flat, 0, (width * features, features))
+    words[-1, :-1] = np.ndarray((width - 1,), dtype, flat, start, (features,))
+    words[-1, -1] = np.append(flat[-features:], np.uint8(0)).view(dtype)[0]
 
 
 def _same(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -> None:
@@ -121,10 +125,13 @@ def _nhwc_to_nhcw(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Sha
         _fill_nhcw(pixels.transpose(0, 2, 1), dst, src_shape, dst_shape)
         return
     planes = nhcw_planes(dst, src_shape, dst_shape)
-    words = _rgb_words(pixels)
-    for feature in range(RGB_FEATURES):
-        planes[:, feature] = words  # its lowest byte
-        words >>= np.uint32(8)
+    height, width, features = src_shape
+    room = np.empty(height * width * _WORD_BYTES + features, np.uint8)
+    for feature in range(features):
+        words = np.ndarray((height, width), "<u4", room, feature)  # of which numpy keeps the lowest byte
+        if not feature:
+            _load_words(pixels, words)
+        planes[:, feature] = words
 
 
 def _nhcw_to_nhcw(src: Elements, src_shape: Shape, dst: Elements, dst_shape: Shape) -> None:
@@ -210,7 +217,9 @@ def _nhwc_to_rgb888(src: Elements, src_shape: Shape, dst: Elements, dst_shape: S
     pixels = _grid(src, src_shape)
     inside = out[:, : src_shape.width]
     if _is_rgb_bytes(pixels):
-        np.right_shift(_rgb_words(pixels, ">"), np.uint32(8), out=inside.view("<u4")[:, :, 0])
+        words = inside.view("<u4")[:, :, 0]
+        _load_words(pixels, words, ">")
+        words >>= np.uint32(8)
     else:
         _pad_pixels(pixels[:, :, ::-1], inside)
     out[:, src_shape.width :] = 0
@@ -387,6 +396,21 @@ OUTPUT_REORDERS: dict[tuple[FormatOrder, FormatOrder], Reorder] = {
     (_O.NHW, _O.NCHW): _nhw_to_nchw,
     (_O.NC, _O.NC): _nc_to_nc_output,
 }
+
+# device orders whose layouts write every element of a device frame where nothing but features is padded
+_FILLED_ORDERS = frozenset({_O.NHWC, _O.NHCW, _O.FCR, _O.RGB888})
+
+
+def fills(host_order: FormatOrder, device_order: FormatOrder, host: Shape, hw: Shape) -> bool:
+    """Whether the input layout is known to leave no element of the device frame as it was."""
+    padded = device_order in (_O.FCR, _O.RGB888)
+    return (
+        host_order in (_O.NHWC, device_order)
+        and device_order in _FILLED_ORDERS
+        and host[:2] == hw[:2]
+        and (padded or host.features == hw.features)
+    )
+
 
 TRANSPOSABLE_ORDERS = frozenset({_O.NHWC, _O.RGB4, _O.NHW, _O.BAYER_RGB, _O.BAYER_RGB_12_BIT, _O.FCR, _O.F8CR})
 

@@ -85,6 +85,13 @@ class InputVStream:
             )
 
     @property
+    def plane_sizes(self) -> tuple[int, ...]:
+        """Bytes of each plane's user frame; empty where the frame is not made of planes."""
+        if len(self._transforms) == 1:
+            return ()
+        return tuple(transform.user_frame_size for transform in self._transforms.values())
+
+    @property
     def array_shape(self) -> tuple[int, ...]:
         return array_shape(self.shape, self.user.order)
 

@@ -9,7 +9,10 @@ import numpy as np
 
 from emu.arrays import ArrayFile, open_array, open_arrays
 from emu.errors import GraphError, GraphStatus
+from emu.files import is_there
+from emu.graph.dynamic import UNKNOWN, fits
 from emu.graph.ir import Array, Graph, Port, Tensor
+from emu.naming import listed, similar
 
 
 def input_error(message: str, **where: str) -> GraphError:
@@ -40,7 +43,7 @@ def _split(argument: str, ports: Mapping[str, Tensor]) -> tuple[str, str]:
     for at, character in enumerate(argument):
         if character == "=" and argument[:at] in ports:
             return argument[:at], argument[at + 1 :]
-    if len(ports) == 1 and Path(argument).exists():
+    if len(ports) == 1 and is_there(argument):
         return next(iter(ports)), argument
     named, sign, _ = argument.partition("=")
     if sign:
@@ -52,16 +55,19 @@ def _split(argument: str, ports: Mapping[str, Tensor]) -> tuple[str, str]:
 
 
 def _unknown(name: str, ports: Mapping[str, Tensor]) -> GraphError:
-    return input_error(f"no input is called {name!r}; inputs: {', '.join(ports) or 'none'}", input=name)
+    near = similar(name, ports)
+    return input_error(f"no input is called {name!r}; inputs: {listed(ports)}.{near}", input=name)
 
 
 def _read(name: str, tensor: Tensor, file: ArrayFile) -> Array:
     """The array of a file, which must have the tensor's dtype and shape, or as raw bytes its size."""
     if file.shape is None:
+        if UNKNOWN in tensor.shape:
+            raise input_error(f"input {name!r} is {tensor}: dims that the run decides need a .npy file", input=name)
         if file.size != tensor.nbytes:
             raise input_error(f"input {name!r} has {file.size} bytes, {tensor} takes {tensor.nbytes}", input=name)
         return file.load().view(tensor.dtype.newbyteorder("<")).reshape(tensor.shape)
-    if file.dtype != tensor.dtype or file.shape != tensor.shape:
+    if file.dtype != tensor.dtype or not fits(file.shape, tensor.shape):
         raise input_error(f"input {name!r} is {file.dtype}{list(file.shape)}, the model takes {tensor}", input=name)
     return file.load()
 

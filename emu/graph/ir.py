@@ -1,25 +1,23 @@
 """The one small graph that the OM and MS readers produce and the executor runs.
 
 A `Graph` is a list of tensors and a list of nodes; a node names its operands by their place in the tensor list.
-What a node does is its `op`, an `Op` object (ops/__init__.py) that holds the typed attributes. Constants are views
-of the file.
+What a node does is its `op`, an `Op` object that holds the typed attributes; the families of them are in ops/.
+Constants are views of the file.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emu.errors import GraphError, GraphStatus
-
-if TYPE_CHECKING:
-    from emu.graph.ops import Op
 
 _SHOWN = 16
 """Operands that an error shows: a line stays a line."""
@@ -67,8 +65,10 @@ class Tensor:
     """One value of the graph. `shape` is that of its array, exactly as the file has the dims.
 
     A constant has `value`. `logical_shape` is set where the array is packed (five-dimensional NC1HWC0, FRACTAL_NZ):
-    ops then see the unpacked array of that shape, and `layout` says how the array in memory is packed.
-    `embedded` marks a weight that the file keeps inside the op itself, so that it is no operand for `--until`.
+    ops then see the unpacked array of that shape, and `layout` says how the array in memory is packed. `origin` is the
+    order of the four axes in which attributes of ops count those of a packed tensor, where it is another than that of
+    its logical shape. `embedded` marks a weight that the file keeps inside the op itself, so that it is no operand for
+    `--until`.
     """
 
     name: str
@@ -78,6 +78,7 @@ class Tensor:
     logical_shape: Shape | None = None
     value: Array | None = None
     embedded: bool = False
+    origin: str | None = None
 
     @property
     def op_shape(self) -> Shape:
@@ -91,6 +92,78 @@ class Tensor:
     def __str__(self) -> str:
         packed = f" of {list(self.logical_shape)}" if self.logical_shape is not None else ""
         return f"{self.dtype}{list(self.shape)}{packed}"
+
+
+OPS: dict[str, type[Op]] = {}
+
+
+class OpError(Exception):
+    """What an op refuses; the executor adds the op's name and all shapes and raises a GraphError."""
+
+    def __init__(
+        self, message: str, attribute: str | None = None, status: GraphStatus = GraphStatus.GRAPH_SHAPE
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.attribute = attribute
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operand:
+    """An operand as `Op.shape` sees it, before anything runs; `value` is known for constants."""
+
+    shape: Shape
+    dtype: np.dtype[Any]
+    value: Array | None = None
+
+
+class Op:
+    """Base of all ops; a subclass is a frozen dataclass of typed attributes.
+
+    `reference` takes one array an operand (None for an absent optional one) and returns an array, or a list of arrays
+    for several results; `fast` is the same function, faster. `shape` takes one Operand each, checks attributes and
+    shapes (raising OpError) and returns the shape, or a list of shapes, of the results; None instead of a shape means
+    that only the run can tell.
+    """
+
+    exact: ClassVar[bool] = False
+    pointwise: ClassVar[bool] = False
+    least: ClassVar[int] = 0
+    most: ClassVar[int | None] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "reference" not in cls.__dict__:
+            return
+        OPS[cls.__name__] = cls
+        parameters = list(inspect.signature(cls.reference).parameters.values())[1:]
+        cls.least = sum(p.default is p.empty and p.kind is not inspect.Parameter.VAR_POSITIONAL for p in parameters)
+        open_ended = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+        cls.most = None if open_ended else len(parameters)
+
+    def arity(self) -> tuple[int, int | None]:
+        """Least and most number of operands."""
+        return self.least, self.most
+
+    def is_pointwise(self) -> bool:
+        return self.pointwise
+
+    def shape(self, *args: Any, **kwargs: Any) -> Shape | list[Shape | None] | list[Shape] | None:
+        raise NotImplementedError
+
+    def reference(self, *args: Any, **kwargs: Any) -> Array | list[Array]:
+        raise NotImplementedError
+
+    def fast(self, *args: Any, **kwargs: Any) -> Array | list[Array]:
+        return self.reference(*args, **kwargs)
+
+    def bind(self, *constants: Array | None) -> Callable[..., Array | list[Array]]:
+        """`fast` for operands that `constants` repeats at every run (None: another one each time).
+
+        An op overrides it where something that follows from constants alone is worth keeping.
+        """
+        return self.fast
 
 
 @dataclass(slots=True, eq=False)
@@ -134,7 +207,8 @@ class Graph:
 
     `ordered` tells that the ops of one stream run in list order (OM); otherwise the edges alone order them (MS).
     Independent subgraphs (MS) are merged here, with prefixed port and node names; a subgraph that is called by a node
-    (OM GraphOp) is an attribute of that node's op. `notes` are remarks for `inspect` and the summary.
+    (OM GraphOp) is an attribute of that node's op. `notes` are remarks for `inspect` and the summary. `for_shapes`
+    gives the graph for inputs of other dims (key: port name) where the ops themselves depend on them (MindSpore Lite).
     """
 
     format: str
@@ -146,6 +220,7 @@ class Graph:
     outputs: list[Port] = field(default_factory=list)
     ordered: bool = False
     notes: list[str] = field(default_factory=list)
+    for_shapes: Callable[[Mapping[str, Shape]], Graph] | None = None
 
     def add(self, tensor: Tensor) -> int:
         """Append a tensor and return its place."""

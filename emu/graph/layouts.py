@@ -1,6 +1,6 @@
 """Packed element orders and weight axis orders: pure functions between plain arrays and packed ones.
 
-Facts: om-format.md 3 (checked there on real files), CONVENTIONS OM-L2, OM-T4, MS-T4, MS-T5.
+Facts: om-format.md 3 (checked there on real files), graph-conventions.md OM-L2, OM-T4, MS-T4, MS-T5.
 """
 
 from __future__ import annotations

@@ -22,13 +22,31 @@ def map_file(source: ModelSource) -> memoryview:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def read_graph(data: bytes | memoryview) -> Graph:
-    """The graph of an OM (magic IMOD) or MS file. Raises GraphError."""
+def model_gears(data: bytes | memoryview) -> list[tuple[int, ...]]:
+    """The batch or image sizes among which `read_graph` of an OM model needs one; none for all other models."""
+    if bytes(data[:4]) != b"IMOD":
+        return []
+    from emu.graph.readers import om
+
+    return om.gears(data)
+
+
+def read_graph(data: bytes | memoryview, gear: tuple[int, ...] | None = None) -> Graph:
+    """The graph of an OM (magic IMOD) or MS file (predict or Lite); `gear` is the batch or image size that an OM model
+    of several is to have. Raises GraphError."""
     try:
         if bytes(data[:4]) in (b"IMOD", b"PICO"):
             from emu.graph.readers import om
 
-            return om.read(data)
+            return om.read(data, gear)
+        if gear is not None:
+            raise GraphError(GraphStatus.GRAPH_INPUT, "MS models have no gears to choose from")
+        from emu.graph.readers.lite.file import is_lite
+
+        if is_lite(data):
+            from emu.graph.readers.lite import reader
+
+            return reader.read(data)
         from emu.graph.readers import ms
 
         return ms.read(data)

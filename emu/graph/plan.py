@@ -1,80 +1,131 @@
 """What must hold before a graph runs: structure, order, refusals, shapes; the result is a `Plan` for the executor.
 
-Streams and events are a partial order (CONVENTIONS OM-S1): ops of one stream in list order, Recv after its Send, and
-every op after what it reads. A graph that cannot be ordered is refused with the cycle that holds it up.
+Streams and events are a partial order (graph-conventions.md OM-S1): ops of one stream in list order, Recv after its
+Send, and every op after what it reads. A graph that cannot be ordered is refused with the cycle that holds it up.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from emu.errors import GraphError, GraphStatus
-from emu.graph.ir import Array, Graph, Node, Port, Shape, node_error
-from emu.graph.ops import Op, Operand, OpError
+from emu.graph.fusion import fused
+from emu.graph.ir import Graph, Node, Op, Operand, OpError, Port, Shape, Tensor, node_error
+from emu.graph.step import FAULTS, Step, held_dtype
+from emu.naming import similar
 
 LIVE_LIMIT = 4 << 30
 """Bytes that tensors alive at the same time may take; a graph that needs more is refused before it runs."""
 
-FAULTS = (ValueError, IndexError, OverflowError, ZeroDivisionError, MemoryError, TypeError)
-"""What numpy raises for operands that an op's own checks let through."""
+SUM_LIMIT = 16 << 30
+"""Bytes that all tensors that a run computes may take together: what bounds the time of a forged graph."""
+
+MOST_DIMENSIONS = 64
+"""numpy's own limit."""
+
+Dead = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`order` are places in `graph.nodes`; `releases[i]` the tensors that are dead after step i; `results` what to
-    return; `peak` the largest live set in bytes, constants excluded; `constants` the tensors with a value. `plain` are
-    the nodes whose operands and results are arrays as the op takes them: nothing to unpack, reshape, widen or
-    quantise."""
+    return; `peak` the largest live set in bytes as the executor holds it, constants excluded."""
 
     graph: Graph
     order: tuple[int, ...]
-    releases: tuple[tuple[int, ...], ...]
+    releases: tuple[Dead, ...]
     results: tuple[Port, ...]
     peak: int
-    plain: frozenset[int]
-    constants: dict[int, Array]
+    _steps: dict[tuple[bool, bool], list[tuple[Step | None, Dead]]] = field(default_factory=dict, repr=False)
+
+    def steps(self, apart: bool, reference: bool) -> list[tuple[Step | None, Dead]]:
+        """What runs, and which tensors are dead afterwards; None for a node that computes nothing.
+
+        Made at the first run and kept. `apart`: no nodes are joined; `reference`: in the plain form of each op.
+        """
+        found = self._steps.get((apart, reference))
+        if found is None:
+            nodes = [self.graph.nodes[place] for place in self.order]
+            releases = self.releases
+            if not apart:
+                nodes = fused(self.graph, self.order, {port.tensor for port in self.results})
+                releases, _ = _lifetimes(self.graph, nodes, self.results)
+            read = {at for node in nodes for at in node.inputs}
+            steps = [
+                None if node.op is None else Step(self.graph, node, reference, read.isdisjoint(node.outputs))
+                for node in nodes
+            ]
+            found = self._steps[apart, reference] = list(zip(steps, releases, strict=True))
+        return found
 
 
-def make_plan(graph: Graph, until: str | None = None) -> Plan:
-    """Check the graph and order it. With `until`, only what op `until` reads is checked, run and returned.
+def make_plan(
+    graph: Graph, until: str | None = None, *, results: Sequence[Port] | None = None, limit: int | None = None
+) -> Plan:
+    """Check the graph and order it. With `until`, only what op `until` reads is checked, run and returned; with
+    `results` only what they need.
 
-    Raises GraphError: GRAPH_STRUCTURE (edges, cycles, streams), GRAPH_SHAPE, GRAPH_UNSUPPORTED, or a node's own
-    refusal; GRAPH_INPUT for an `until` that names no op.
+    `limit` is the number of bytes that all tensors of the run may take together, in place of LIVE_LIMIT at once and
+    SUM_LIMIT in all. Raises GraphError: GRAPH_STRUCTURE (edges, cycles, streams), GRAPH_SHAPE, GRAPH_UNSUPPORTED, or
+    a node's own refusal; GRAPH_INPUT for an `until` that names no op.
     """
     producers = _producers(graph)
     order = _order(graph, producers)
-    results = tuple(graph.outputs)
+    wanted = tuple(graph.outputs if results is None else results)
     if until is not None:
         stop = next((at for at, node in enumerate(graph.nodes) if node.name == until), None)
         if stop is None:
-            raise GraphError(GraphStatus.GRAPH_INPUT, f"no op is called {until!r}", op=until)
-        results = _operands_of(graph, graph.nodes[stop])
-        needed = _ancestors(graph, producers, [port.tensor for port in results])
+            near = similar(until, (node.name for node in graph.nodes))
+            raise GraphError(GraphStatus.GRAPH_INPUT, f"no op is called {until!r}.{near}", op=until)
+        wanted = _operands_of(graph, graph.nodes[stop])
+    if until is not None or results is not None:
+        needed = _ancestors(graph, producers, [port.tensor for port in wanted])
         order = [at for at in order if at in needed]
-    _check_sources(graph, producers, order, results)
+    _check_sources(graph, producers, order, wanted)
     for at in sorted(order):
         refusal = graph.nodes[at].refusal
         if refusal is not None:
             raise refusal
+    _check_sizes(graph, order, wanted, SUM_LIMIT if limit is None else limit)
     for at in order:
         check_shapes(graph, graph.nodes[at])
-    releases, peak = _lifetimes(graph, order, results)
-    if peak > LIVE_LIMIT:
-        raise GraphError(GraphStatus.GRAPH_SHAPE, f"the graph needs {peak} bytes at once, the limit is {LIVE_LIMIT}")
-    plain = frozenset(at for at in order if _is_plain(graph, graph.nodes[at]))
-    constants = {at: tensor.value for at, tensor in enumerate(graph.tensors) if tensor.value is not None}
-    return Plan(graph, tuple(order), releases, results, peak, plain, constants)
+    unknown = next((tensor for tensor in graph.tensors if any(size < 0 for size in tensor.op_shape)), None)
+    if unknown is not None:
+        raise GraphError(
+            GraphStatus.GRAPH_SHAPE, f"the dims of {unknown.name!r}, {unknown}, do not follow from those of the inputs"
+        )
+    releases, peak = _lifetimes(graph, [graph.nodes[place] for place in order], wanted)
+    most = LIVE_LIMIT if limit is None else limit
+    if peak > most:
+        raise GraphError(GraphStatus.GRAPH_SHAPE, f"the graph needs {peak} bytes at once, the limit is {most}")
+    return Plan(graph, tuple(order), releases, wanted, peak)
 
 
-def _is_plain(graph: Graph, node: Node) -> bool:
-    if node.op is None or any(node.quantisations) or any(node.input_shapes) or None in node.inputs:
-        return False
-    tensors = [graph.tensors[at] for at in (*node.inputs, *node.outputs) if at is not None]
-    return all(tensor.logical_shape is None and tensor.dtype != np.float16 for tensor in tensors)
+def _check_sizes(graph: Graph, order: list[int], results: tuple[Port, ...], limit: int) -> None:
+    """Ranks that numpy has, and the sum of what the run computes and is given."""
+    given = {port.tensor for port in graph.inputs}
+    read = {at for place in order for at in graph.nodes[place].inputs if at is not None}
+    made = {at for place in order for at in graph.nodes[place].outputs}
+    total = 0
+    for at in sorted(read | made | {port.tensor for port in results}):
+        tensor = graph.tensors[at]
+        if max(len(tensor.shape), len(tensor.op_shape)) > MOST_DIMENSIONS:
+            raise GraphError(
+                GraphStatus.GRAPH_SHAPE,
+                f"tensor {tensor.name!r} has {len(tensor.shape)} dimensions, at most {MOST_DIMENSIONS} are possible",
+                tensor=tensor.name,
+            )
+        if tensor.value is None and (at in made or at in given):
+            total += _held_bytes(tensor)
+    if total > limit:
+        raise GraphError(
+            GraphStatus.GRAPH_SHAPE, f"the tensors of the graph take {total} bytes together, the limit is {limit}"
+        )
 
 
 def execution_order(graph: Graph) -> list[int]:
@@ -237,7 +288,7 @@ def check_shapes(graph: Graph, node: Node) -> None:
     """Attributes and operand shapes against each other and against the dims that the file gives for the results."""
     if node.op is None:
         return
-    _check_arity(graph, node, node.op)
+    check_arity(graph, node, node.op)
     operands: list[Operand | None] = []
     for place, at in enumerate(node.inputs):
         if at is None:
@@ -276,38 +327,42 @@ def check_shapes(graph: Graph, node: Node) -> None:
             )
 
 
-def _check_arity(graph: Graph, node: Node, op: Op) -> None:
+def check_arity(graph: Graph, node: Node, op: Op) -> None:
+    """The number of operands, and that none is absent but optional ones; GRAPH_STRUCTURE."""
     given = len(node.inputs)
     least, most = op.arity()
     if given < least:
         raise node_error(graph, node, f"needs at least {least} inputs, has {given}", status=GraphStatus.GRAPH_STRUCTURE)
     if most is not None and given > most:
         raise node_error(graph, node, f"takes at most {most} inputs, has {given}", status=GraphStatus.GRAPH_STRUCTURE)
-    absent = next((place for place, at in enumerate(node.inputs[:least]) if at is None), None)
+    # of an op that takes any number of operands none is optional
+    needed = node.inputs if most is None else node.inputs[:least]
+    absent = next((place for place, at in enumerate(needed) if at is None), None)
     if absent is not None:
         raise node_error(graph, node, f"input {absent} is required", status=GraphStatus.GRAPH_STRUCTURE)
 
 
-def _lifetimes(graph: Graph, order: list[int], results: tuple[Port, ...]) -> tuple[tuple[tuple[int, ...], ...], int]:
+def _lifetimes(graph: Graph, nodes: Sequence[Node], results: tuple[Port, ...]) -> tuple[tuple[Dead, ...], int]:
+    """Per node the tensors that are dead after it, and the largest live set in bytes."""
     kept = {port.tensor for port in results}
     last: dict[int, int] = {}
-    for step, place in enumerate(order):
-        node = graph.nodes[place]
+    for step, node in enumerate(nodes):
         for at in (*(at for at in node.inputs if at is not None), *node.outputs):
             last[at] = step
-    dead: list[list[int]] = [[] for _ in order]
+    dead: list[list[int]] = [[] for _ in nodes]
     for at, step in last.items():
         if at not in kept and graph.tensors[at].value is None:
             dead[step].append(at)
-    live = sum(graph.tensors[port.tensor].nbytes for port in graph.inputs)
-    peak = live
     given = {port.tensor for port in graph.inputs}
-    for step, place in enumerate(order):
+    live = peak = sum(_held_bytes(graph.tensors[at]) for at in given)
+    for step, node in enumerate(nodes):
         live += sum(
-            graph.tensors[at].nbytes
-            for at in graph.nodes[place].outputs
-            if at not in given and graph.tensors[at].value is None
+            _held_bytes(graph.tensors[at]) for at in node.outputs if at not in given and graph.tensors[at].value is None
         )
         peak = max(peak, live)
-        live -= sum(graph.tensors[at].nbytes for at in dead[step])
+        live -= sum(_held_bytes(graph.tensors[at]) for at in dead[step])
     return tuple(tuple(tensors) for tensors in dead), peak
+
+
+def _held_bytes(tensor: Tensor) -> int:
+    return math.prod(tensor.shape) * held_dtype(tensor.dtype).itemsize

@@ -1,4 +1,4 @@
-"""Quantisation arithmetic shared by both formats; "rhe" of CONVENTIONS 0.6 is numpy's rint."""
+"""Quantisation arithmetic shared by both formats; "rhe" of graph-conventions.md 0.6 is numpy's rint."""
 
 from __future__ import annotations
 

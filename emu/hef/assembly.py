@@ -3,23 +3,27 @@
 The description holds the whole message and what the container's header says beyond what follows from the rest; CCW
 data and other bulk bytes go into a second file. What can be computed (sizes, checksums, the padding of V3) is computed
 when a description is assembled, so an edited one gives a sound file; where the original disagrees, its own value is
-kept under `stored`.
+kept under `stored`. With the records of the configuration described too (emu.hef.assembly_ccw) there is no CCW data in
+the bulk: records are assembled again, and pointers to them follow.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import xxhash
 import yaml
 from google.protobuf.message import DecodeError
+from msgspec import Struct
 
 from emu.errors import HailoError, HailoStatus
+from emu.hef.assembly_ccw import RecordTexts, assemble_records, describe_records, has_records
 from emu.hef.container import LAYOUTS, MAGIC, Container
 from emu.hef.pack import Buffer, Pieces, Sections, aligned_padding, computed_fields, pack, total_size
-from emu.hef.plain import BulkReader, BulkWriter, Hex, HexInt, from_plain, refuse, show, to_plain
+from emu.hef.plain import BulkReader, BulkWriter, Hex, HexInt, Lines, from_plain, refuse, show, to_plain
 from emu.schemas import hef_pb2 as pb
 
 if TYPE_CHECKING:
@@ -30,17 +34,26 @@ else:
     SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 FORMAT_VERSION = 1
+_DEEPEST = 1000
+_SURELY_FLAT = 500  # brackets in quoted names count too, which harms nobody
+_BRACKET = re.compile(r"[\[\]{}]")
+_INDENTED = re.compile(r"^(?: {400}|(?:[-?:] +){200})", re.MULTILINE)
 _COMMENT = """\
 # A HEF as `emu disasm` describes it; `emu asm` turns it back into the file.
 # A field that is not here has its default (0, empty, false). {bulk: OFFSET, size: BYTES} stands for bytes of the file
 # named under `bulk`; other bytes are hex. Sizes and checksums are computed, but for those under `stored`.
 """
+_RECORDS_COMMENT = """\
+# Each `record` is the configuration that its action writes: a value or words to an address, or the packets of a
+# sequencer program; weights are in the bulk. Compression, check values, lengths and offsets are computed.
+"""
 _KEYS = frozenset({"emu_hef", "bulk", "container", "encoding", "hef"})
-_CONTAINER_KEYS = frozenset({"version", "proto_hash", "padding", "ccws", "additional_info", "trailing", "stored"})
+_CONTAINER_KEYS = frozenset(
+    {"version", "proto_hash", "padding", "ccws", "ccw_gaps", "additional_info", "trailing", "stored"}
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(Struct, frozen=True):
     """A described HEF: the YAML text, and the buffers of the bulk file in order."""
 
     text: str
@@ -56,6 +69,9 @@ class _Dumper(SafeDumper):
 
 _Dumper.add_representer(
     Hex, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:str", str(value), style='"')
+)
+_Dumper.add_representer(
+    Lines, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:str", str(value), style="|")
 )
 _Dumper.add_representer(HexInt, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:int", f"0x{value:X}"))
 
@@ -73,10 +89,10 @@ class _Loader(SafeLoader):
 # --- HEF to description ---------------------------------------------------------------------------------------------
 
 
-def disassemble(container: Container, bulk_name: str) -> Description:
+def disassemble(container: Container, bulk_name: str, records: RecordTexts | None = None) -> Description:
     """Describe a container as far as its header goes, sound or not; `bulk_name` is the bulk file's name in the text.
 
-    Raises HAILO_HEF_FILE_CORRUPTED where the protobuf does not parse.
+    `records` describes what CCW data hold. Raises HAILO_HEF_FILE_CORRUPTED where the protobuf does not parse.
     """
     proto = container.proto
     message = pb.ProtoHEFHef()
@@ -98,8 +114,12 @@ def disassemble(container: Container, bulk_name: str) -> Description:
         **encoding,
         "hef": tree,
     }
+    if records is not None:
+        ccws = _sections(container).ccws[0]
+        describe_records(tree, document["container"], memoryview(ccws), bulk, records)
+        bulk.settle()
     text = yaml.dump(document, Dumper=_Dumper, default_flow_style=None, sort_keys=False, width=120, allow_unicode=False)
-    return Description(_COMMENT + text, bulk.pieces)
+    return Description(_COMMENT + (_RECORDS_COMMENT if records else "") + text, bulk.pieces)
 
 
 def _sections(container: Container) -> Sections:
@@ -162,8 +182,12 @@ def _encode(tree: Any, bulk: BulkReader) -> bytes:
 # --- description to HEF ---------------------------------------------------------------------------------------------
 
 
-def assemble(text: str, read_bulk: Callable[[str], memoryview]) -> Pieces:
+def assemble(
+    text: str, read_bulk: Callable[[str], memoryview], records: Callable[[], RecordTexts] | None = None
+) -> Pieces:
     """The buffers of the described file; `read_bulk` gives the bytes of the bulk file by its name.
+
+    `records` is asked for what assembles records where the description holds some.
 
     Raises HAILO_INVALID_HEF with the path of what does not fit, UsageError for a header that cannot be written.
     """
@@ -175,13 +199,19 @@ def assemble(text: str, read_bulk: Callable[[str], memoryview]) -> Pieces:
     version = container.get("version")
     if type(version) is not int or version not in LAYOUTS:
         raise refuse("container.version", f"{show(version)} is none of {', '.join(map(str, LAYOUTS))}")
-    proto = _proto(document, bulk)
 
     def section(name: str) -> list[Buffer]:
         return [bulk.take(container[name], f"container.{name}")] if name in container else []
 
+    if has_records(container, document.get("hef")):
+        if records is None:
+            raise refuse("hef", "records of the configuration are described, and nothing assembles them")
+        ccws = assemble_records(document["hef"], container, bulk, records())
+    else:
+        ccws = section("ccws")
+    proto = _proto(document, bulk)
     padding = section("padding") if "padding" in container else [aligned_padding(version, len(proto))]
-    sections = Sections(proto, padding, section("ccws"), section("additional_info"), section("trailing"))
+    sections = Sections(proto, padding, ccws, section("additional_info"), section("trailing"))
     return pack(
         version,
         sections,
@@ -193,13 +223,14 @@ def assemble(text: str, read_bulk: Callable[[str], memoryview]) -> Pieces:
 def _load(text: str) -> Any:
     try:
         _refuse_aliases(text)
+        _refuse_depth(text)
         document = yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = {} if mark is None else {"line": mark.line + 1}
         raise refuse("the description", f"no YAML: {getattr(error, 'problem', None) or error}", **place) from None
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise refuse("the description", f"no YAML of ours: {error}") from None
+    except Exception as error:  # its constructors raise many kinds on what a tag does not fit
+        raise refuse("the description", f"no YAML of ours: {type(error).__name__} {error!s:.80}") from None
     return document
 
 
@@ -209,6 +240,21 @@ def _refuse_aliases(text: str) -> None:
         for event in yaml.parse(text, Loader=SafeLoader):
             if isinstance(event, yaml.AliasEvent):
                 raise refuse("the description", f"the YAML alias *{event.anchor}: aliases are not used here")
+
+
+def _refuse_depth(text: str) -> None:
+    """libyaml composes by recursion, and before its newest release without a limit: deep nesting overruns the stack.
+
+    Brackets and indentation tell cheaply that a text is flat; only another one is looked at event by event.
+    """
+    deepest = max(accumulate((1 if found[0] in "[{" else -1) for found in _BRACKET.finditer(text)), default=0)
+    if deepest < _SURELY_FLAT and _INDENTED.search(text) is None:
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise refuse("the description", f"no YAML of ours: nested more than {_DEEPEST} deep")
 
 
 def _mapping(node: Any, known: frozenset[str], path: str) -> dict[str, Any]:

@@ -1,9 +1,31 @@
 """Records of the model with sensible defaults, for building HEFs by hand: examples, tests, experiments.
 
-    group = network_group("net", contexts=[context([...operations], [...edge layers])], sorted_outputs=["net/out"])
-    data = write_hef(hef_contents(HwArch.HAILO8P, [group]), version=2)
+    >>> from emu.hef import builder, operations as ops
+    >>> from emu.hef.enums import EdgeConnectionType, EdgeLayerDirection, HwArch
+    >>> from emu.hef.formats import Shape
+    >>> from emu.hef.writer import write_hef
+    >>> shape = Shape(8, 8, 4)
+    >>> pixels = builder.layer_info("net/in", builder.layer_base(shape, sys_index=0))
+    >>> answer = builder.layer_info("net/out", builder.layer_base(shape, sys_index=16))
+    >>> layers = [
+    ...     builder.edge_layer(pixels, EdgeLayerDirection.HOST_TO_DEVICE),
+    ...     builder.edge_layer(answer, EdgeLayerDirection.DEVICE_TO_HOST),
+    ... ]
+    >>> flow = ops.ActionAllowInputDataflow(0, EdgeConnectionType.BOUNDARY)
+    >>> lists = [
+    ...     builder.operation(ops.TriggerNone(), flow),
+    ...     builder.operation(ops.TriggerAllDataWasSentToHostPCIe(16)),
+    ... ]
+    >>> core = builder.core_op("net", [builder.context(lists, layers)], sorted_outputs=["net/out"], networks=["net"])
+    >>> data = write_hef(builder.hef_contents(HwArch.HAILO8P, [builder.network_group(core)]), version=2)
 
-Every function returns an immutable record; `dataclasses.replace` changes what has no argument here.
+and it runs:
+
+    >>> import emu
+    >>> [stream.frames for stream in emu.run(data, frames=3).network_groups[0].streams]
+    [3, 3]
+
+Every function returns an immutable record; `msgspec.structs.replace` changes what has no argument here.
 """
 
 from __future__ import annotations
@@ -28,6 +50,7 @@ COMPILER_FORMAT_NHCW = 1
 COMPILER_FORMAT_NC = 2
 MAX_SHMIFO_SIZE = 65536  # bytes; what compilers of Hailo-8 files write
 NO_CACHE = -1
+LCU_ENABLE_ADDRESS = 0x108001DC  # of LCU 0 in cluster 0 (ccw.md)
 
 _NO_NMS_INFO = model.NmsInfo(0, 0, 0, 0, False, model.NmsDefuseInfo(0, ""), 0, 0, NmsBurstType.NO_BURST)
 
@@ -46,9 +69,12 @@ def hef_contents(
     sdk_version_str: str = "",
     timestamp: int = 0,
     header_version: int = 4,
+    before_3_24: bool = False,
 ) -> HefContents:
-    """A file for `arch`; PERIPH_CALCULATION_IN_HAILORT, which every supported runtime needs, is always there."""
-    kinds = list(dict.fromkeys([ExtensionType.PERIPH_CALCULATION_IN_HAILORT, *extensions]))
+    """A file for `arch`; PERIPH_CALCULATION_IN_HAILORT, which HailoRT needs from 4.21 on, is there unless the file is
+    to be as compilers before 3.24 made them."""
+    own = () if before_3_24 else (ExtensionType.PERIPH_CALCULATION_IN_HAILORT,)
+    kinds = list(dict.fromkeys([*own, *extensions]))
     return HefContents(
         header=model.Header(
             arch,
@@ -231,14 +257,20 @@ def core_op(
     name: str,
     contexts: Iterable[model.Context],
     *,
-    preliminary: Iterable[ops.Operation] = (),
+    preliminary: Iterable[ops.Operation] | None = None,
     sorted_outputs: Iterable[str] = (),
     networks: Iterable[str] = (),
     config_channels: int = 1,
     bottleneck_fps: float = 0.0,
     layouts: Iterable[tuple[int, model.CoreOp]] = (),
 ) -> model.CoreOp:
-    """What runs on the chip; `layouts` holds (cluster bitmap, core op) alternatives for HAILO8L and HAILO15M."""
+    """What runs on the chip; `layouts` holds (cluster bitmap, core op) alternatives for HAILO8L and HAILO15M.
+
+    `preliminary` None: one LCU is switched off. A device takes no group without a preliminary list, and an empty one is
+    never sent (`()` makes such a file).
+    """
+    if preliminary is None:
+        preliminary = (operation(ops.TriggerNone(), ops.ActionDisableLcu(0, 0, LCU_ENABLE_ADDRESS)),)
     metadata = model.NetworkGroupMetadata(
         network_group_name=name,
         network_group_index=0,

@@ -10,15 +10,15 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
 import xxhash
+from msgspec import Struct
 
 from emu.errors import HailoError, HailoStatus
 from emu.hef.model import ExternalResource
-from emu.hef.runtime import V4_18, V4_20, V4_21, V5_1, V5_2, Runtime
+from emu.hef.runtime import V4_18, V4_20, V4_21, V5_1, Runtime, runtimes
 from emu.hef.source import Source
 from emu.recognise import HEAD_SIZE, foreign_name
 
@@ -30,8 +30,7 @@ _COMMON = struct.Struct(">III")
 _WRAP = 1 << 64
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """A header field: bytes `offset` to `offset + size`; `size` 16 is raw bytes, else an unsigned integer."""
 
     name: str
@@ -39,8 +38,7 @@ class Field:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Header of one container version, and the first runtime that reads it."""
 
     header_size: int
@@ -85,11 +83,11 @@ _CODECS = {
     )
     for version, layout in LAYOUTS.items()
 }
+_OLD_HEADER_SIZE = LAYOUTS[0].header_size  # up to 4.19 the largest header was read before any look at the version
 _LARGEST_HEADER = max(layout.header_size for layout in LAYOUTS.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A run of bytes of the file."""
 
     name: str
@@ -165,7 +163,8 @@ class Container:
     bytes end before the header does, 92 for an unknown version; `validate` does the rest of the runtime's checks.
     """
 
-    def __init__(self, source: Source, *, from_memory: bool = False, runtime: Runtime = V5_2) -> None:
+    def __init__(self, source: Source, *, from_memory: bool = False, runtime: Runtime | None = None) -> None:
+        runtime = runtime or runtimes()[-1]
         self.source = source
         self.name = source.name
         self.from_memory = from_memory
@@ -179,6 +178,8 @@ class Container:
         self.hef_proto_size: int
         self.magic, self.version, self.hef_proto_size = _COMMON.unpack_from(head)
         layout = LAYOUTS.get(self.version)
+        if runtime < V4_20 and self.file_size < _OLD_HEADER_SIZE:
+            raise self._short(runtime, _OLD_HEADER_SIZE)
         if layout is None or runtime < layout.since:
             raise self._unknown_version(runtime, layout)
         self.header_size = layout.header_size
@@ -352,7 +353,12 @@ class Container:
             text = f"container version {self.version} is not known (0 to {max(LAYOUTS)})"
         else:
             text = f"not a HEF: the file starts with {bytes(self.source.read(0, 4)).hex(' ')}{self._instead()}"
-        return self._refusal(runtime, HailoStatus.HAILO_HEF_NOT_SUPPORTED, text)
+        meaning = status = HailoStatus.HAILO_HEF_NOT_SUPPORTED
+        if V4_18 <= runtime < V4_20 and self.magic == MAGIC:
+            status = HailoStatus.HAILO_INTERNAL_FAILURE  # runtimes.md 3 item 1
+        error = self._refusal(runtime, status, text)
+        error.meaning = meaning
+        return error
 
     def _instead(self) -> str:
         foreign = foreign_name(self.source.read(0, HEAD_SIZE))

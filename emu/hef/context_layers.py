@@ -6,7 +6,9 @@ hef-container.md 7, stream-infos.md 3, transforms.md 3. What must hold across la
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from emu.errors import HailoError, HailoStatus
 from emu.hef import model
@@ -28,7 +30,7 @@ from emu.hef.formats import (
 )
 from emu.hef.layers import LayerInfo, StreamDirection, network_names
 from emu.hef.nms import HAILO15_NMS_ARCHS, nms_layer_shape, parse_nms_info
-from emu.hef.runtime import HAILO8_FAMILY, V5_0, V5_1, Runtime
+from emu.hef.runtime import HAILO8_FAMILY, V4_20, V4_21, V5_0, V5_1, Runtime
 
 MAX_MUX_PREDECESSORS = 32
 _UINT8_MAX, _UINT16_MAX = 0xFF, 0xFFFF
@@ -41,16 +43,18 @@ _MAX_PERIPH_BYTES: Mapping[HwArch, int] = dict.fromkeys(HAILO8_FAMILY, 0x10000) 
 )
 
 
+ARCH_SINCE: Mapping[HwArch, Runtime] = {HwArch.HAILO15L: V4_20, HwArch.MARS: V4_21}  # runtimes.md 2, 3
+
+
 def _max_periph_bytes(arch: HwArch | int, runtime: Runtime) -> int:
     if runtime >= V5_0:
         return _DEFAULT_MAX_PERIPH_BYTES
-    if not isinstance(arch, HwArch) or arch not in _MAX_PERIPH_BYTES:
+    if not isinstance(arch, HwArch) or arch not in _MAX_PERIPH_BYTES or runtime < ARCH_SINCE.get(arch, runtime):
         raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, f"hw_arch {int(arch)} is unknown to HailoRT {runtime}")
     return _MAX_PERIPH_BYTES[arch]
 
 
-@dataclass(frozen=True, slots=True)
-class _Owner:
+class _Owner(Struct, frozen=True):
     """Everything about the surroundings of a layer that its info depends on."""
 
     arch: HwArch | int

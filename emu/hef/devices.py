@@ -22,9 +22,9 @@ ARCH_DEVICES: Mapping[int, tuple[str, ...]] = MappingProxyType(
         HwArch.HAILO1XH: _HAILO1XH,
         HwArch.GINGER: _HAILO1XH,
         HwArch.LAVENDER: _HAILO1XH,
+        HwArch.HAILO15M: ("HAILO15M", "HAILO15H", "HAILO10H"),
         HwArch.PLUTO: ("HAILO15L",),
         HwArch.HAILO15L: ("HAILO15L",),
-        HwArch.HAILO15M: ("HAILO15M", "HAILO15H", "HAILO10H"),
         HwArch.MARS: ("HAILO12L",),
     }
 )

@@ -6,12 +6,13 @@ Numbers and first versions: hef-container.md 4.1; flags: 4.2.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from emu.hef.enums import ExtensionType
 from emu.hef.model import Extension, Header, IncludedFeatures
-from emu.hef.runtime import V4_6, V5_0, V5_1, Runtime
+from emu.hef.runtime import V4_6, V5_0, V5_0_1, V5_1, Runtime
 
 FIRST_SUPPORTED: Mapping[ExtensionType, Runtime] = MappingProxyType(
     {
@@ -48,7 +49,7 @@ FIRST_SUPPORTED: Mapping[ExtensionType, Runtime] = MappingProxyType(
         ExtensionType.SHARED_CONFIG: Runtime(4, 21),
         ExtensionType.STRICT_RUNTIME_VERSIONING: V5_0,
         ExtensionType.CSM_CRC: V5_1,
-        ExtensionType.ENABLE_CONFIG_CHANNELS: V5_1,
+        ExtensionType.ENABLE_CONFIG_CHANNELS: V5_0_1,
     }
 )
 """First runtime that takes an extension from the mandatory list. TEST_ONE and MULTI_NETWORK_VARIABLE_BATCH_SIZE are in
@@ -98,8 +99,7 @@ def unsupported_extensions(extensions: Collection[Extension], runtime: Runtime) 
     return out
 
 
-@dataclass(frozen=True, slots=True)
-class SupportedFeatures:
+class SupportedFeatures(Struct, frozen=True):
     """The flags that the runtime derives from the extensions (hef-container.md 4.2), named as it names them.
 
     `strict_versioning` counts since 5.0 and `split_allow_input_action` since 5.1; `shared_config` is called

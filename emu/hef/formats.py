@@ -7,11 +7,13 @@ formulas are transforms.md 1 and 3 and netflow-nms.md 9 and 10.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from emu.errors import HailoError, HailoStatus
+from emu.hef.runtime import library_rules
 
 UINT32_MAX = 0xFFFFFFFF
 HW_FRAME_ALIGNMENT = 8  # bytes; what crosses a stream is a multiple of it on every architecture
@@ -19,7 +21,6 @@ HW_FRAME_ALIGNMENT = 8  # bytes; what crosses a stream is a multiple of it on ev
 # sizes of the packed result structs (netflow-nms.md 9)
 BBOX_FLOAT32_BYTES = 20
 DETECTION_BYTES = 22
-DETECTION_WITH_BYTE_MASK_BYTES = {"4.23": 38, "5.2": 46}
 NMS_COUNT_BYTES = 2  # the u16 in front of BY_SCORE and BYTE_MASK frames and of every class of an on-chip frame
 MAX_LAYER_NAME = 127  # bytes without the closing NUL (hef-container.md 6.4)
 BBOX_PARAMS = 5  # y_min, x_min, y_max, x_max, score
@@ -181,8 +182,7 @@ INVALID_QUANT_INFO = QuantInfo(0.0, 0.0, 0.0, 0.0)
 IDENTITY_QUANT_INFO = QuantInfo(0.0, 1.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """`hailo_format_t`."""
 
     type: FormatType
@@ -200,16 +200,14 @@ class NmsBurstType(IntEnum):
     H15_PER_FRAME = 4
 
 
-@dataclass(frozen=True, slots=True)
-class NmsDefuseInfo:
+class NmsDefuseInfo(Struct, frozen=True):
     """Which part of a fused NMS layer a stream carries."""
 
     class_group_index: int
     original_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class NmsInfo:
+class NmsInfo(Struct, frozen=True):
     """`hailo_nms_info_t`, of an on-chip NMS stream; `bbox_size` in bytes, `burst_size` in bboxes."""
 
     number_of_classes: int
@@ -223,8 +221,7 @@ class NmsInfo:
     burst_type: NmsBurstType
 
 
-@dataclass(frozen=True, slots=True)
-class NmsShape:
+class NmsShape(Struct, frozen=True):
     """`hailo_nms_shape_t`, of an NMS vstream; `max_accumulated_mask_size` in bytes."""
 
     number_of_classes: int
@@ -268,7 +265,7 @@ def nms_frame_size(shape: NmsShape, order: FormatOrder, runtime: str) -> int:
     elif order is FormatOrder.HAILO_NMS_BY_SCORE:
         size = NMS_COUNT_BYTES + DETECTION_BYTES * shape.max_bboxes_total
     elif order is FormatOrder.HAILO_NMS_WITH_BYTE_MASK:
-        header = DETECTION_WITH_BYTE_MASK_BYTES[runtime]
+        header = library_rules(runtime).mask_header_bytes
         size = NMS_COUNT_BYTES + header * shape.max_bboxes_total + shape.max_accumulated_mask_size
     else:
         raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, f"{order.name} is not an NMS order of the host")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from google.protobuf.message import DecodeError
 
-from emu.errors import HailoStatus
+from emu.errors import HailoError, HailoStatus
 from emu.hef import build
 from emu.hef.container import Container
 from emu.hef.features import SupportedFeatures, supported_features
@@ -19,7 +19,7 @@ from emu.hef.model import (
     IncludedFeatures,
     NetworkGroup,
 )
-from emu.hef.runtime import V5_0, V5_2, Runtime, default_runtime
+from emu.hef.runtime import V5_2, Runtime, any_release, default_runtime, runtimes
 from emu.hef.source import Origin, Source, open_source
 from emu.schemas import hef_pb2 as pb
 
@@ -27,27 +27,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Hef:
-    """A HEF whose container and protobuf are sound to `runtime`; `open_hef` makes one.
+_LARGEST_KEPT = 1 << 24
+"""Bytes of a message up to which it is kept beside the model that was built of it."""
 
-    The properties read the parsed message on first use and never fail on it: what the runtime refuses in it at load
-    is for `emu.hef.load.check_load` to say.
-    """
 
-    def __init__(self, container: Container, message: pb.ProtoHEFHef, runtime: Runtime) -> None:
-        self.container = container
-        self.message = message
-        self.version = runtime
+class Parsed:
+    """The message of a container and the model that is built of it: the same to all runtimes."""
 
-    @property
-    def name(self) -> str:
-        """Where the bytes came from: a path, or `<memory>`."""
-        return self.container.name
+    def __init__(self, container: Container, message: pb.ProtoHEFHef) -> None:
+        self._container = container
+        self._message: pb.ProtoHEFHef | None = message
 
     @property
-    def runtime(self) -> str:
-        """`4.23` or `5.2`: whose compile rules apply."""
-        return self.version.line
+    def message(self) -> pb.ProtoHEFHef:
+        if self._message is None:
+            self._message = _parse(self._container)
+            if self._message is None:
+                raise HailoError(
+                    HailoStatus.HAILO_HEF_FILE_CORRUPTED,
+                    f"{self._container.name} does not parse any more: it was changed while it was in use",
+                    file=self._container.name,
+                )
+        return self._message
 
     @cached_property
     def header(self) -> Header:
@@ -71,20 +72,80 @@ class Hef:
 
     @cached_property
     def features(self) -> SupportedFeatures:
-        """The flags that the extensions set."""
         return supported_features(self.header, self.included_features, self.extensions, self.optional_extensions)
 
     @cached_property
     def network_groups(self) -> tuple[NetworkGroup, ...]:
-        """The network groups in file order."""
         net_flow = self.features.hailo_net_flow
-        return tuple([build.build_network_group(group, net_flow) for group in self.message.network_groups])
+        groups = tuple([build.build_network_group(group, net_flow) for group in self.message.network_groups])
+        if self._container.hef_proto_size > _LARGEST_KEPT:
+            _ = self.external_resources  # what else the model has of it
+            self._message = None
+        return groups
+
+
+class Hef:
+    """A HEF whose container and protobuf are sound to `runtime`; `open_hef` makes one.
+
+    The properties read the parsed message on first use and never fail on it: what the runtime refuses in it at load
+    is for `emu.hef.load.check_load` to say.
+    """
+
+    def __init__(self, container: Container, parsed: Parsed, runtime: Runtime) -> None:
+        self.container = container
+        self.version = runtime
+        self._parsed = parsed
+
+    @property
+    def name(self) -> str:
+        """Where the bytes came from: a path, or `<memory>`."""
+        return self.container.name
+
+    @property
+    def message(self) -> pb.ProtoHEFHef:
+        """The parsed message; a large one is parsed again after the model was built."""
+        return self._parsed.message
+
+    @property
+    def runtime(self) -> str:
+        """The runtime whose compile rules apply, by its name."""
+        return self.version.name
+
+    @property
+    def header(self) -> Header:
+        return self._parsed.header
+
+    @property
+    def included_features(self) -> IncludedFeatures:
+        return self._parsed.included_features
+
+    @property
+    def extensions(self) -> tuple[Extension, ...]:
+        return self._parsed.extensions
+
+    @property
+    def optional_extensions(self) -> tuple[Extension, ...]:
+        return self._parsed.optional_extensions
+
+    @property
+    def external_resources(self) -> tuple[ExternalResource, ...]:
+        return self._parsed.external_resources
+
+    @property
+    def features(self) -> SupportedFeatures:
+        """The flags that the extensions set."""
+        return self._parsed.features
+
+    @property
+    def network_groups(self) -> tuple[NetworkGroup, ...]:
+        """The network groups in file order."""
+        return self._parsed.network_groups
 
     @property
     def ordered_network_groups(self) -> tuple[NetworkGroup, ...]:
-        """The network groups in the runtime's order, the default group first: 4.x reverses the file's order."""
+        """The network groups in the runtime's order, the default group first: before 5.2 that of the file reversed."""
         groups = self.network_groups
-        return groups[::-1] if self.version < V5_0 else groups
+        return groups[::-1] if self.version < V5_2 else groups
 
     def core_ops(self) -> Iterator[CoreOp]:
         """Every core op of the file, alternatives per cluster layout included, in file order."""
@@ -106,8 +167,8 @@ class Hef:
                     yield other.core_op
 
     def reopen(self, runtime: str) -> Hef:
-        """The same bytes as another runtime opens them; raises as `open_hef` does."""
-        return _open(self.container.source, Runtime.parse(runtime), self.container.from_memory)
+        """The same bytes as another release opens them (`any_release`); raises as `open_hef` does."""
+        return _open(self.container.source, any_release(runtime), self.container.from_memory, self._parsed)
 
     def ccw(self, offset: int, size: int) -> memoryview:
         """The CCW bytes of a pointer action, a view of the file; HailoError 14 outside of it."""
@@ -124,6 +185,7 @@ def _parse(container: Container) -> pb.ProtoHEFHef | None:
         message.ParseFromString(cast("bytes", proto))  # any buffer will do, and is not copied; the stub is narrower
     except DecodeError:
         return None
+    container.source.give_back()
     return message
 
 
@@ -136,25 +198,28 @@ def open_hef(
 ) -> Hef:
     """Open a HEF and check its container and protobuf as the runtime does.
 
-    `runtime` is 4.23 or 5.2, by default 4.23 for the Hailo-8 family and 5.2 for all else (cli.md); `runtime_version`
-    overrides it with any version from 4.6 on, for the statuses that version gives. `from_memory` checks as the
-    runtime's memory loader does, whatever the source.
+    `runtime` names a release (`emu.hef.runtime.release_name`), by default 4.23 for the Hailo-8 family and 5.2 for all
+    else (cli.md); `runtime_version` overrides it with any version from 4.6 on (`any_release`), for what that one loads.
+    `from_memory` checks as the runtime's memory loader does, whatever the source.
 
     Raises HailoError 13 or 14 (cannot be opened or read), 91 (corrupt), 92 (not a HEF, unknown version); up to 4.20
     the last two are 26. UsageError for a source or a version that is none.
     """
-    given = runtime_version if runtime_version is not None else runtime
-    version = None if given is None else Runtime.parse(given)
+    version = None if runtime is None else Runtime.named(runtime)
+    if runtime_version is not None:
+        version = any_release(runtime_version)
     return _open(open_source(source), version, from_memory)
 
 
-def _open(source: Source, version: Runtime | None, from_memory: bool) -> Hef:
-    container = Container(source, from_memory=from_memory, runtime=version or V5_2)
+def _open(source: Source, version: Runtime | None, from_memory: bool, parsed: Parsed | None = None) -> Hef:
+    container = Container(source, from_memory=from_memory, runtime=version or runtimes()[-1])
     message = None
     if version is None:
         message = _parse(container)
         version = default_runtime(None if message is None else message.header.hw_arch)
     container.validate(version)
+    if parsed is not None:
+        return Hef(container, parsed, version)
     if message is None:
         message = _parse(container)
     if message is None:
@@ -163,4 +228,4 @@ def _open(source: Source, version: Runtime | None, from_memory: bool) -> Hef:
             f"the {container.hef_proto_size} bytes behind the header do not parse as the protobuf message of a HEF",
             file=container.name,
         )
-    return Hef(container, message, version)
+    return Hef(container, Parsed(container, message), version)

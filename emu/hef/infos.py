@@ -7,12 +7,13 @@ and post-process ops that the runtime makes when it loads the file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from emu.errors import HailoError, HailoStatus
 from emu.hef import model
-from emu.hef.context_layers import context_layers
 from emu.hef.enums import EdgeConnectionType
 from emu.hef.features import SupportedFeatures
 from emu.hef.formats import (
@@ -28,7 +29,7 @@ from emu.hef.formats import (
     nms_frame_size,
 )
 from emu.hef.layers import LayerInfo, StreamDirection, host_format, network_names
-from emu.hef.load import alternatives, check_load
+from emu.hef.load import Loaded, alternatives, check_load
 from emu.hef.ops import OpInfo, group_ops
 from emu.hef.runtime import Runtime
 
@@ -40,8 +41,7 @@ MAX_NETWORK_GROUP_NAME = 127
 MAX_NETWORK_NAME = 256
 
 
-@dataclass(frozen=True, slots=True)
-class StreamInfo:
+class StreamInfo(Struct, frozen=True):
     """`hailo_stream_info_t` and `quant_infos` of one stream; NMS streams have `nms_info`, whose shapes mean nothing."""
 
     name: str
@@ -60,8 +60,7 @@ class StreamInfo:
     layer: LayerInfo
 
 
-@dataclass(frozen=True, slots=True)
-class VStreamInfo:
+class VStreamInfo(Struct, frozen=True):
     """`hailo_vstream_info_t`: `nms_shape` for NMS orders, `shape` for all others.
 
     `frame_size` is in bytes, of the format given here. `streams` are the device streams that it is made of or feeds.
@@ -78,8 +77,7 @@ class VStreamInfo:
     streams: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkGroupInfo:
+class NetworkGroupInfo(Struct, frozen=True):
     """Everything the getters say about one network group.
 
     Streams and input vstreams are in layer order, output vstreams in the order of `sorted_output_names`.
@@ -177,8 +175,7 @@ class NetworkGroupInfo:
         return HailoError(HailoStatus.HAILO_NOT_FOUND, f"network {network!r} has no {side} streams")
 
 
-@dataclass(frozen=True, slots=True)
-class HefInfos:
+class HefInfos(Struct, frozen=True):
     """The network groups in the runtime's own order: the first is the default one (hef-container.md 3.1)."""
 
     network_groups: tuple[NetworkGroupInfo, ...]
@@ -204,11 +201,11 @@ class HefInfos:
 
 def hef_infos(hef: Hef) -> HefInfos:
     """All infos of a HEF under `hef.version`; raises as `check_load` does where the runtime would not load it."""
-    check_load(hef)
-    return HefInfos(tuple(_network_group_info(hef, group) for group in hef.ordered_network_groups))
+    loaded = check_load(hef)
+    return HefInfos(tuple(_network_group_info(hef, group, loaded) for group in hef.ordered_network_groups))
 
 
-def _network_group_info(hef: Hef, group: model.NetworkGroup) -> NetworkGroupInfo:
+def _network_group_info(hef: Hef, group: model.NetworkGroup, loaded: Loaded) -> NetworkGroupInfo:
     """Infos of one group; of a partial one those of the layout with the smallest bitmap."""
     name = group.network_group_name
     if len(name.encode()) > MAX_NETWORK_GROUP_NAME:
@@ -218,7 +215,7 @@ def _network_group_info(hef: Hef, group: model.NetworkGroup) -> NetworkGroupInfo
         )
     found = alternatives(hef, group)
     by_layout = dict(found)
-    info = _core_op_info(hef, group, by_layout[min(by_layout, key=lambda layout: layout or 0)])
+    info = _core_op_info(hef, group, by_layout[min(by_layout, key=lambda layout: layout or 0)], loaded)
     # these two are taken from the first layout in the file (fw-trace.md 1; captures of part_15m)
     first = found[0][1]
     return replace(
@@ -228,14 +225,9 @@ def _network_group_info(hef: Hef, group: model.NetworkGroup) -> NetworkGroupInfo
     )
 
 
-def _core_op_info(hef: Hef, group: model.NetworkGroup, core_op: model.CoreOp) -> NetworkGroupInfo:
+def _core_op_info(hef: Hef, group: model.NetworkGroup, core_op: model.CoreOp, loaded: Loaded) -> NetworkGroupInfo:
     name = group.network_group_name
-    runtime = hef.version
-    arch, features = hef.header.hw_arch, hef.features
-    layers = [
-        context_layers(name, core_op, context, index, arch, features, runtime)
-        for index, context in enumerate(core_op.contexts)
-    ]
+    runtime, features, layers = hef.version, hef.features, loaded.layers(core_op)
     boundary = [layer for context in layers for layer in context if layer.type is EdgeConnectionType.BOUNDARY]
     inputs = [layer for layer in boundary if layer.direction is StreamDirection.H2D]
     outputs = [layer for layer in boundary if layer.direction is StreamDirection.D2H]
@@ -254,7 +246,7 @@ def _core_op_info(hef: Hef, group: model.NetworkGroup, core_op: model.CoreOp) ->
         input_vstreams=tuple(_layer_vstream(layer, _part_names(layer), runtime) for layer in inputs),
         output_vstreams=_sort_outputs(output_vstreams, order, name),
         ops=ops,
-        layers=tuple(layers),
+        layers=layers,
     )
 
 
@@ -309,7 +301,7 @@ def _part_names(layer: LayerInfo) -> tuple[str, ...]:
 def vstream_frame_size(format: Format, shape: Shape | None, nms_shape: NmsShape | None, runtime: Runtime) -> int:
     """Bytes of a vstream's frame in `format`."""
     if format.order in NMS_ORDERS and nms_shape is not None:
-        return nms_frame_size(nms_shape, format.order, runtime.line)
+        return nms_frame_size(nms_shape, format.order, runtime.name)
     assert shape is not None
     return frame_size(shape, format)
 

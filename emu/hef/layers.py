@@ -6,8 +6,9 @@ made from these.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 from emu.hef import model
 from emu.hef.enums import EdgeConnectionType
@@ -22,8 +23,7 @@ class StreamDirection(IntEnum):
     D2H = 1
 
 
-@dataclass(frozen=True, slots=True)
-class LayerInfo:
+class LayerInfo(Struct, frozen=True):
     """One edge layer. `shape` is the host's, `hw_shape` the device's; an NMS layer has `nms_info` and a fused layer.
 
     A mux has `predecessors` (and its ratios), a planes layer `planes`. For an NMS layer both shapes are

@@ -11,6 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NoReturn
+from weakref import WeakKeyDictionary
+
+import msgspec
 
 from emu.errors import HailoStatus
 from emu.hef import operations as ops
@@ -23,7 +26,7 @@ from emu.hef.layers import LayerInfo, StreamDirection
 from emu.hef.model import Context, CoreOp, Extension, NetworkGroup
 from emu.hef.op_checks import check_op
 from emu.hef.ops import group_ops
-from emu.hef.runtime import RUNTIMES, V4_18, V4_21, V5_0, V5_1, Runtime
+from emu.hef.runtime import V4_18, V4_21, V5_0, V5_0_1, Runtime, runtimes
 
 MULTI_LAYOUT_ARCHS = frozenset({HwArch.HAILO8L, HwArch.HAILO15M})
 """Architectures whose HEFs hold one configuration per cluster layout (is_multi_layout, hef-container.md 5.2)."""
@@ -31,14 +34,15 @@ MULTI_LAYOUT_ARCHS = frozenset({HwArch.HAILO8L, HwArch.HAILO15M})
 MIN_SLEEP_TIME_USEC = 1000
 _UINT8, _UINT16, _UINT32 = 0xFF, 0xFFFF, 0xFFFFFFFF
 
-_ACTION_SINCE: Mapping[type[Any], Runtime] = MappingProxyType(
+ACTION_SINCE: Mapping[type[Any], Runtime] = MappingProxyType(
     {
         ops.ActionEnableNMS: Runtime(4, 13),
         ops.ActionWriteDataByType: Runtime(4, 14),
         ops.ActionSwitchLcuBatch: Runtime(4, 17),
         ops.ActionWriteDataCcwPtr: V4_18,
-        ops.ActionAllowConfigChannel: V5_1,
-        ops.ActionDisableDataChannels: V5_1,
+        ops.ActionDebug: Runtime(4, 19),
+        ops.ActionAllowConfigChannel: V5_0_1,
+        ops.ActionDisableDataChannels: V5_0_1,
     }
 )
 """Fields that a schema does not have yet count as unset there (hef-compile.md 2.2)."""
@@ -76,7 +80,7 @@ _TRIGGER_CHECKS: Mapping[type[Any], Callable[[Any], None]] = MappingProxyType(
         ops.TriggerLcu: lambda t: _fits(t, _UINT8, "cluster_index", "lcu_index"),
         ops.TriggerAllDataWasSentToHostPCIe: lambda t: _fits(t, _UINT8, "shmifo_index"),
         ops.WaitDmaIdleTrigger: lambda t: _fits(t, _UINT8, "shmifo_index"),
-        ops.TriggerNms: lambda t: _fits(t, _UINT8, *ops.TriggerNms.__slots__),
+        ops.TriggerNms: lambda t: _fits(t, _UINT8, *ops.TriggerNms.__struct_fields__),
         ops.TriggerAllDataWasReceivedFromHostPCIe: _trigger_received,
         ops.TriggerNone: lambda t: None,
         type(None): lambda t: _invalid("an operation whose trigger is not set or unknown"),
@@ -87,9 +91,16 @@ _TRIGGER_CHECKS: Mapping[type[Any], Callable[[Any], None]] = MappingProxyType(
 # --- actions --------------------------------------------------------------------------------------------------------
 
 
+def _lcu(action: ops.ActionDisableLcu | ops.ActionEnableLcu | ops.ActionSwitchLcuBatch) -> None:
+    # most actions name one: the names of fields are looked up only for what does not fit
+    if action.cluster_index > _UINT8 or action.lcu_index > _UINT8:
+        _fits(action, _UINT8, "cluster_index", "lcu_index")
+
+
 def _enable_lcu(action: ops.ActionEnableLcu) -> None:
-    _fits(action, _UINT8, "cluster_index", "lcu_index")
-    _fits(action, _UINT16, "lcu_kernel_done_address")
+    _lcu(action)
+    if action.lcu_kernel_done_address > _UINT16:
+        _fits(action, _UINT16, "lcu_kernel_done_address")
 
 
 def _enable_sequencer(action: ops.ActionEnableSequencer) -> None:
@@ -136,9 +147,9 @@ def _not_implemented(action: object) -> NoReturn:
 
 _ACTION_CHECKS: Mapping[type[Any], Callable[[Any], None]] = MappingProxyType(
     {
-        ops.ActionDisableLcu: lambda a: _fits(a, _UINT8, "cluster_index", "lcu_index"),
+        ops.ActionDisableLcu: _lcu,
         ops.ActionEnableLcu: _enable_lcu,
-        ops.ActionSwitchLcuBatch: lambda a: _fits(a, _UINT8, "cluster_index", "lcu_index"),
+        ops.ActionSwitchLcuBatch: _lcu,
         ops.ActionEnableSequencer: _enable_sequencer,
         ops.ActionNone: lambda a: None,
         ops.ActionWaitForSequencer: lambda a: _fits(a, _UINT8, "cluster_index"),
@@ -162,9 +173,13 @@ class _Operations:
     def __init__(self, hef: Hef) -> None:
         self.version = hef.container.version
         self.runtime = hef.version
-        self.newer = {kind for kind, since in _ACTION_SINCE.items() if self.runtime < since}
-        self.ccw: type[Any] = ops.ActionWriteDataCcw if self.version == 0 else ops.ActionWriteDataCcwPtr
-        self.other: type[Any] = ops.ActionWriteDataCcwPtr if self.version == 0 else ops.ActionWriteDataCcw
+        self.newer = {kind for kind, since in ACTION_SINCE.items() if self.runtime < since}
+        own: type[Any] = ops.ActionWriteDataCcw if self.version == 0 else ops.ActionWriteDataCcwPtr
+        other: type[Any] = ops.ActionWriteDataCcwPtr if self.version == 0 else ops.ActionWriteDataCcw
+        self.ccw = None if own in self.newer else own
+        self.checks = dict(_ACTION_CHECKS)
+        self.checks[other] = self._check_other
+        self.checks.update(dict.fromkeys(self.newer, self._check_newer))
         # hef-compile.md 2.3: 4.21-4.23 take SHARED_CONFIG as "aligned CCWs", for V3 only; V0 never asks.
         self.refuses_shared_config = (
             hef.features.shared_config and V4_21 <= self.runtime < V5_0 and self.version in (1, 2)
@@ -180,17 +195,17 @@ class _Operations:
 
     def _check_actions(self, actions: tuple[ops.Action | None, ...], where: dict[str, object]) -> None:
         run: list[Any] = []
-        checked = 0
+        checked, checks, ccw = 0, self.checks, self.ccw
         try:
             for action in actions:
                 kind = type(action)
-                if kind is self.ccw and kind not in self.newer:
+                if kind is ccw:
                     run.append(action)
                 else:
                     if run:
                         self._check_ccw_run(run)
                         run = []
-                    self._check_action(action, kind)
+                    checks[kind](action)
                 checked += 1
             if run:
                 self._check_ccw_run(run)
@@ -204,15 +219,15 @@ class _Operations:
                 **where,
             )
 
-    def _check_action(self, action: ops.Action | None, kind: type[Any]) -> None:
-        if kind in self.newer:
-            raise _RefusalError(
-                HailoStatus.HAILO_INTERNAL_FAILURE,
-                f"{kind.__name__} is known since HailoRT {_ACTION_SINCE[kind]}, not to {self.runtime}",
-            )
-        if kind is self.other:
-            _invalid(f"{kind.__name__} in a file of container version {self.version}")
-        _ACTION_CHECKS[kind](action)
+    def _check_newer(self, action: ops.Action) -> NoReturn:
+        kind = type(action)
+        raise _RefusalError(
+            HailoStatus.HAILO_INTERNAL_FAILURE,
+            f"{kind.__name__} is known since HailoRT {ACTION_SINCE[kind]}, not to {self.runtime}",
+        )
+
+    def _check_other(self, action: ops.Action) -> NoReturn:
+        _invalid(f"{type(action).__name__} in a file of container version {self.version}")
 
     @staticmethod
     def _check_ccw_run(run: list[ops.ActionWriteDataCcwPtr | ops.ActionWriteDataCcw]) -> None:
@@ -223,6 +238,19 @@ class _Operations:
             channel, bursts = Counter(action.cfg_channel_index for action in run).most_common(1)[0]
             if bursts > _UINT16:
                 _invalid(f"{bursts} CCW writes in a row for config channel {channel}, at most {_UINT16} are possible")
+
+
+class Loaded(msgspec.Struct, eq=False):
+    """What loading a HEF found: the layers of each context of every core op that the runtime makes metadata of."""
+
+    _layers: dict[int, tuple[tuple[LayerInfo, ...], ...]] = msgspec.field(default_factory=dict)
+
+    def keep(self, core_op: CoreOp, layers: tuple[tuple[LayerInfo, ...], ...]) -> None:
+        self._layers[id(core_op)] = layers  # which lives as long as its Hef, and this no longer
+
+    def layers(self, core_op: CoreOp) -> tuple[tuple[LayerInfo, ...], ...]:
+        """In file order, context by context."""
+        return self._layers[id(core_op)]
 
 
 # --- core ops and groups --------------------------------------------------------------------------------------------
@@ -268,17 +296,21 @@ def _check_config_channels(hef: Hef, core_op: CoreOp, group: str) -> None:
             )
 
 
-def _check_core_op(hef: Hef, group: NetworkGroup, core_op: CoreOp, layout: int | None) -> list[LayerInfo]:
+def _check_core_op(
+    hef: Hef, group: NetworkGroup, core_op: CoreOp, layout: int | None, loaded: Loaded
+) -> list[LayerInfo]:
     """One core op; the layers of all its contexts."""
     where: dict[str, object] = {"network_group": group.network_group_name}
     if layout is not None:
         where["layout"] = layout
     operations = _Operations(hef)
     operations.check(core_op.preliminary_config.operation, **where, context="preliminary")
-    layers: list[LayerInfo] = []
+    by_context = []
     for index, context in enumerate(core_op.contexts):
         operations.check(context.operations, **where, context=index)
-        layers += _check_edge_layers(hef, group, core_op, context, index)
+        by_context.append(_check_edge_layers(hef, group, core_op, context, index))
+    loaded.keep(core_op, tuple(by_context))
+    layers = [layer for found in by_context for layer in found]
     check_unique_names(layers)
     _check_config_channels(hef, core_op, group.network_group_name)
     if not core_op.contexts:
@@ -296,13 +328,13 @@ def _check_edge_layers(
     return layers
 
 
-def _check_group(hef: Hef, group: NetworkGroup) -> None:
+def _check_group(hef: Hef, group: NetworkGroup, loaded: Loaded) -> None:
     name = group.network_group_name
     found = alternatives(hef, group)
     if not found:
         _crash(hef, "no configuration for any cluster layout", network_group=name)
     for layout, core_op in found:
-        layers = _check_core_op(hef, group, core_op, layout)
+        layers = _check_core_op(hef, group, core_op, layout, loaded)
         if hef.features.hailo_net_flow:
             for op in group_ops(group, [layer for layer in layers if _is_output(layer)], hef.version):
                 check_op(op)
@@ -337,32 +369,44 @@ def _check_extensions(hef: Hef) -> None:
     refused = unsupported_extensions(hef.extensions, runtime)
     if refused:
         names = ", ".join(_describe(extension) for extension in refused)
-        elsewhere = [other for other in RUNTIMES if other != runtime and not unsupported_extensions(refused, other)]
+        elsewhere = [other for other in runtimes() if other != runtime and not unsupported_extensions(refused, other)]
         message = f"HailoRT {runtime} does not support the extensions {names}"
         if elsewhere:
-            raise runtime.incompatible(
-                HailoStatus.HAILO_HEF_NOT_SUPPORTED, f"{message}; {elsewhere[0]} does", file=hef.name
-            )
+            remedy = f"{elsewhere[-1]} does (--runtime {elsewhere[-1]})"
+            raise runtime.incompatible(HailoStatus.HAILO_HEF_NOT_SUPPORTED, f"{message}; {remedy}", file=hef.name)
         raise runtime.refusal(HailoStatus.HAILO_HEF_NOT_SUPPORTED, message, file=hef.name)
     if runtime >= V4_21 and not hef.features.periph_calculation_in_hailort:
         raise runtime.refusal(
             HailoStatus.HAILO_HEF_NOT_SUPPORTED,
             "extension PERIPH_CALCULATION_IN_HAILORT (26) is missing: HailoRT 4.21 and later refuse files of "
-            "compilers before 3.24",
+            "compilers before 3.24; compile the model again with a newer Dataflow Compiler, or use HailoRT 4.20 "
+            "or earlier (--runtime 4.20)",
             file=hef.name,
         )
 
 
-def check_load(hef: Hef) -> None:
-    """Refuse what the runtime refuses in Hef::create.
+_LOADED: WeakKeyDictionary[Hef, Loaded] = WeakKeyDictionary()
+
+
+def check_load(hef: Hef) -> Loaded:
+    """Refuse what the runtime refuses in Hef::create; once for a HEF, which does not change.
 
     Raises HailoError with the runtime's status (26, 2, 6, 7, 8, 61, 92); IncompatibleError where only the version is
     wrong (92 for extensions that another runtime supports).
     """
+    loaded = _LOADED.get(hef)
+    if loaded is None:
+        loaded = Loaded()
+        _check(hef, loaded)
+        _LOADED[hef] = loaded
+    return loaded
+
+
+def _check(hef: Hef, loaded: Loaded) -> None:
     groups = list(_with_core_op(hef))
     seen: set[str] = set()
     for group, core_op in groups:
-        _check_group(hef, group)
+        _check_group(hef, group, loaded)
         if group.network_group_name in seen:
             raise hef.version.refusal(
                 HailoStatus.HAILO_INVALID_OPERATION,

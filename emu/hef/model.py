@@ -13,8 +13,9 @@ Left out is what no runtime reads (hef-container.md 3): `mapping`, unique ids, `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from emu.hef.enums import (
     DataType,
@@ -33,14 +34,12 @@ from emu.hef.operations import Operation, PreliminaryConfig
 # --- edge layers ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class NmsDefuseInfo:
+class NmsDefuseInfo(Struct, frozen=True):
     class_group_index: int
     original_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class NmsInfo:
+class NmsInfo(Struct, frozen=True):
     type_index: int
     number_of_classes: int
     max_output_size: int
@@ -52,19 +51,16 @@ class NmsInfo:
     burst_type: NmsBurstType | int
 
 
-@dataclass(frozen=True, slots=True)
-class AdditionalInfo:
+class AdditionalInfo(Struct, frozen=True):
     nms_info: NmsInfo
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceIndices:
+class ResourceIndices(Struct, frozen=True):
     index: int
     cluster_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeLayerBase:
+class EdgeLayerBase(Struct, frozen=True):
     """Shapes in elements; `format` is the compiler's code of the order (hef-container.md 7)."""
 
     height: int
@@ -85,8 +81,7 @@ class EdgeLayerBase:
     engine_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeLayerNumericInfo:
+class EdgeLayerNumericInfo(Struct, frozen=True):
     """real = (quantised - qp_zp) * qp_scale; the tuples hold one value per feature."""
 
     qp_zp: float
@@ -97,8 +92,7 @@ class EdgeLayerNumericInfo:
     qp_scales: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeLayerInfo:
+class EdgeLayerInfo(Struct, frozen=True):
     name: str
     hn_output_layer_name: str
     edge_layer_base: EdgeLayerBase
@@ -107,16 +101,14 @@ class EdgeLayerInfo:
     transposed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeLayerMuxData:
+class EdgeLayerMuxData(Struct, frozen=True):
     number_of_predecessors: int
     height_gcd: int
     height_ratios_list_len: int
     height_ratios_list: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeLayerMux:
+class EdgeLayerMux(Struct, frozen=True):
     """`predecessors` holds None for one that is not set."""
 
     name: str
@@ -127,8 +119,7 @@ class EdgeLayerMux:
     original_names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeLayerPlanes:
+class EdgeLayerPlanes(Struct, frozen=True):
     name: str
     planes_format: EPlanesFormat | int
     planes: tuple[Edge | None, ...]
@@ -140,16 +131,14 @@ class EdgeLayerPlanes:
 Edge: TypeAlias = EdgeLayerInfo | EdgeLayerMux | EdgeLayerPlanes
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectedContextInfo:
+class ConnectedContextInfo(Struct, frozen=True):
     index: int
     name: str
     sys_index: int
     engine_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSwitchInformation:
+class ContextSwitchInformation(Struct, frozen=True):
     context_index: int
     context_name: str
     edge_connection_type: EdgeConnectionType | int
@@ -161,8 +150,7 @@ class ContextSwitchInformation:
     cache_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeLayer:
+class EdgeLayer(Struct, frozen=True):
     """`edge` is the member that `edge_layer_type` names, as the runtime reads it; None for an unknown type."""
 
     direction: EdgeLayerDirection | int
@@ -176,28 +164,24 @@ class EdgeLayer:
 # --- contexts, core ops, post-process ops ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ContextMetadata:
+class ContextMetadata(Struct, frozen=True):
     name: str
     edge_layers: tuple[EdgeLayer, ...]
     sorted_outputs_order: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     context_index: int
     operations: tuple[Operation, ...]
     metadata: ContextMetadata
 
 
-@dataclass(frozen=True, slots=True)
-class CfgChannelConfig:
+class CfgChannelConfig(Struct, frozen=True):
     cfg_channel_index: int
     engine_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkGroupMetadata:
+class NetworkGroupMetadata(Struct, frozen=True):
     network_group_name: str
     network_group_index: int
     transposed_net: bool
@@ -208,35 +192,30 @@ class NetworkGroupMetadata:
     computational_ops: int
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeLayerFused:
+class EdgeLayerFused(Struct, frozen=True):
     layer_info: EdgeLayerInfo
     defused_layers_names: tuple[str, ...]
     nms_info: NmsInfo
 
 
-@dataclass(frozen=True, slots=True)
-class FusedLayersMetadata:
+class FusedLayersMetadata(Struct, frozen=True):
     network_has_fused_layers: bool
     updated_sorted_output_names: tuple[str, ...]
     fused_layers: tuple[EdgeLayerFused, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PhysicalLayout:
+class PhysicalLayout(Struct, frozen=True):
     """Bit i of the bitmap: cluster i is used."""
 
     partial_clusters_layout_bitmap: int
 
 
-@dataclass(frozen=True, slots=True)
-class PartialCoreOp:
+class PartialCoreOp(Struct, frozen=True):
     core_op: CoreOp
     layout: PhysicalLayout
 
 
-@dataclass(frozen=True, slots=True)
-class CoreOp:
+class CoreOp(Struct, frozen=True):
     """What the chip computes. With `partial_core_ops` the rest may be empty: each of them is a whole alternative."""
 
     network_group_metadata: NetworkGroupMetadata
@@ -248,32 +227,28 @@ class CoreOp:
     partial_core_ops: tuple[PartialCoreOp, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class YoloBboxDecoder:
+class YoloBboxDecoder(Struct, frozen=True):
     h: tuple[int, ...]
     w: tuple[int, ...]
     stride: int
     pad_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class YoloNmsOp:
+class YoloNmsOp(Struct, frozen=True):
     image_height: float
     image_width: float
     input_division_factor: int
     bbox_decoders: tuple[YoloBboxDecoder, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SSDBboxDecoder:
+class SSDBboxDecoder(Struct, frozen=True):
     h: tuple[float, ...]
     w: tuple[float, ...]
     reg_pad_index: int
     cls_pad_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class SSDNmsOp:
+class SSDNmsOp(Struct, frozen=True):
     image_height: float
     image_width: float
     centers_scale_factor: int
@@ -285,35 +260,30 @@ class SSDNmsOp:
     bbox_decoders: tuple[SSDBboxDecoder, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class YoloxBboxDecoder:
+class YoloxBboxDecoder(Struct, frozen=True):
     stride: int
     reg_pad_index: int
     cls_pad_index: int
     obj_pad_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class YoloxNmsOp:
+class YoloxNmsOp(Struct, frozen=True):
     image_height: float
     image_width: float
     bbox_decoders: tuple[YoloxBboxDecoder, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class IOUNmsOp:
+class IOUNmsOp(Struct, frozen=True):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class YoloSegProtoInfo:
+class YoloSegProtoInfo(Struct, frozen=True):
     number: int
     stride: int
     proto_layer: str
 
 
-@dataclass(frozen=True, slots=True)
-class YoloSegNmsOp:
+class YoloSegNmsOp(Struct, frozen=True):
     image_height: float
     image_width: float
     bbox_decoders: tuple[YoloBboxDecoder, ...]
@@ -321,15 +291,13 @@ class YoloSegNmsOp:
     mask_threshold: float
 
 
-@dataclass(frozen=True, slots=True)
-class Yolov8BboxDecoder:
+class Yolov8BboxDecoder(Struct, frozen=True):
     stride: int
     reg_pad_index: int
     cls_pad_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Yolov8NmsOp:
+class Yolov8NmsOp(Struct, frozen=True):
     image_height: float
     image_width: float
     input_division_factor: int
@@ -340,8 +308,7 @@ class Yolov8NmsOp:
 AnyNmsOp: TypeAlias = YoloNmsOp | YoloxNmsOp | SSDNmsOp | IOUNmsOp | YoloSegNmsOp | Yolov8NmsOp
 
 
-@dataclass(frozen=True, slots=True)
-class NmsOp:
+class NmsOp(Struct, frozen=True):
     """`nms_op` is the kind, None where none is set."""
 
     nms_score_th: float
@@ -354,13 +321,11 @@ class NmsOp:
     nms_op: AnyNmsOp | None
 
 
-@dataclass(frozen=True, slots=True)
-class LogitsOp:
+class LogitsOp(Struct, frozen=True):
     logits_type: LogitsType | int
 
 
-@dataclass(frozen=True, slots=True)
-class TensorShape:
+class TensorShape(Struct, frozen=True):
     height: int
     padded_height: int
     width: int
@@ -369,16 +334,14 @@ class TensorShape:
     padded_features: int
 
 
-@dataclass(frozen=True, slots=True)
-class NmsShape:
+class NmsShape(Struct, frozen=True):
     number_of_classes: int
     max_bboxes_per_class: int
     bbox_size: int
     division_factor: int
 
 
-@dataclass(frozen=True, slots=True)
-class Pad:
+class Pad(Struct, frozen=True):
     index: int
     name: str
     format_order: FormatOrder | int
@@ -388,8 +351,7 @@ class Pad:
     shape_info: TensorShape | NmsShape | None
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(Struct, frozen=True):
     """A node of the net-flow graph; `op` is None where no kind is set."""
 
     name: str
@@ -398,14 +360,12 @@ class Op:
     op: CoreOp | NmsOp | LogitsOp | None
 
 
-@dataclass(frozen=True, slots=True)
-class PadEdge:
+class PadEdge(Struct, frozen=True):
     src: int
     dst: int
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkGroup:
+class NetworkGroup(Struct, frozen=True):
     """One network group, with what the runtime takes from more than one place already settled.
 
     `network_group_name`: of the first partial group if there are any, else of the metadata (hef-container.md 6.2).
@@ -426,22 +386,19 @@ class NetworkGroup:
 # --- the file -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SdkVersion:
+class SdkVersion(Struct, frozen=True):
     sdk_version_major: int
     sdk_version_minor: int
     sdk_version_revision: int
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeVersion:
+class RuntimeVersion(Struct, frozen=True):
     runtime_min_version_major: int
     runtime_min_version_minor: int
     runtime_min_version_patch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Struct, frozen=True):
     """`timestamp` in milliseconds since 1970; `version` is of the message, not of the container."""
 
     hw_arch: HwArch | int
@@ -452,8 +409,7 @@ class Header:
     strict_runtime_min_version: RuntimeVersion
 
 
-@dataclass(frozen=True, slots=True)
-class IncludedFeatures:
+class IncludedFeatures(Struct, frozen=True):
     """Counts only where `Header.version` is 0 (hef-container.md 4)."""
 
     abbale: bool
@@ -466,16 +422,14 @@ class IncludedFeatures:
     sequencer: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Extension:
+class Extension(Struct, frozen=True):
     """An entry of `extensions` or `optional_extensions`."""
 
     type_index: int
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalResource:
+class ExternalResource(Struct, frozen=True):
     """`offset` from the zero point; `xxhash` 0 where none was stored."""
 
     offset: int

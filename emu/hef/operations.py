@@ -6,38 +6,34 @@ One record per kind, named as its message without ProtoHEF; the kind of a trigge
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from emu.hef.enums import DebugType, EdgeConnectionType, WriteDataType
 
 # --- triggers -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerLcu:
+class TriggerLcu(Struct, frozen=True):
     cluster_index: int
     lcu_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerNone:
+class TriggerNone(Struct, frozen=True):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerAllDataWasSentToHostPCIe:
+class TriggerAllDataWasSentToHostPCIe(Struct, frozen=True):
     shmifo_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerAllDataWasReceivedFromHostPCIe:
+class TriggerAllDataWasReceivedFromHostPCIe(Struct, frozen=True):
     shmifo_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerNms:
+class TriggerNms(Struct, frozen=True):
     aggregator_index: int
     pred_cluster_ob_index: int
     pred_cluster_ob_cluster_index: int
@@ -46,8 +42,7 @@ class TriggerNms:
     succ_prepost_ob_interface: int
 
 
-@dataclass(frozen=True, slots=True)
-class WaitDmaIdleTrigger:
+class WaitDmaIdleTrigger(Struct, frozen=True):
     shmifo_index: int
 
 
@@ -63,35 +58,30 @@ Trigger: TypeAlias = (
 # --- actions --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ActionWriteData:
+class ActionWriteData(Struct, frozen=True):
     address: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class ActionWriteDataCcw:
+class ActionWriteDataCcw(Struct, frozen=True):
     """A CCW record inline (container V0)."""
 
     data: bytes
     cfg_channel_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActionWriteCompressedData:
+class ActionWriteCompressedData(Struct, frozen=True):
     address: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class InitialL3:
+class InitialL3(Struct, frozen=True):
     initial_l3_index: int
     initial_l3_offset: int
     includes_initial_l3_info: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ActionEnableSequencer:
+class ActionEnableSequencer(Struct, frozen=True):
     cluster_index: int
     initial_l3_legacy: int
     initial_l3_info: InitialL3
@@ -105,20 +95,17 @@ class ActionEnableSequencer:
     l2_write_3: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActionWaitForSequencer:
+class ActionWaitForSequencer(Struct, frozen=True):
     cluster_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActionDisableLcu:
+class ActionDisableLcu(Struct, frozen=True):
     lcu_index: int
     cluster_index: int
     lcu_enable_address: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActionEnableLcu:
+class ActionEnableLcu(Struct, frozen=True):
     lcu_index: int
     cluster_index: int
     lcu_kernel_done_address: int
@@ -127,42 +114,35 @@ class ActionEnableLcu:
     network_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActionNone:
+class ActionNone(Struct, frozen=True):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class ActionAllowInputDataflow:
+class ActionAllowInputDataflow(Struct, frozen=True):
     sys_index: int
     connection_type: EdgeConnectionType | int
 
 
-@dataclass(frozen=True, slots=True)
-class ActionWaitForModuleConfigDone:
+class ActionWaitForModuleConfigDone(Struct, frozen=True):
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActionDebugSleep:
+class ActionDebugSleep(Struct, frozen=True):
     duration_in_usec: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActionDebugHalt:
+class ActionDebugHalt(Struct, frozen=True):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class ActionDebug:
+class ActionDebug(Struct, frozen=True):
     """`action` is None where neither is set, as in files of compilers before 4.19 (hef-container.md 3.2)."""
 
     type: DebugType | int
     action: ActionDebugSleep | ActionDebugHalt | None
 
 
-@dataclass(frozen=True, slots=True)
-class ActionEnableNMS:
+class ActionEnableNMS(Struct, frozen=True):
     nms_unit_index: int
     network_index: int
     number_of_classes: int
@@ -170,8 +150,7 @@ class ActionEnableNMS:
     division_factor: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActionWriteDataByType:
+class ActionWriteDataByType(Struct, frozen=True):
     address: int
     data_type: WriteDataType | int
     data: bytes
@@ -180,15 +159,13 @@ class ActionWriteDataByType:
     shift: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActionSwitchLcuBatch:
+class ActionSwitchLcuBatch(Struct, frozen=True):
     lcu_index: int
     cluster_index: int
     network_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActionWriteDataCcwPtr:
+class ActionWriteDataCcwPtr(Struct, frozen=True):
     """A CCW record in the CCW section: `offset` from the zero point, `size` in bytes (`Hef.ccw` reads it)."""
 
     offset: int
@@ -196,13 +173,11 @@ class ActionWriteDataCcwPtr:
     cfg_channel_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActionAllowConfigChannel:
+class ActionAllowConfigChannel(Struct, frozen=True):
     config_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActionDisableDataChannels:
+class ActionDisableDataChannels(Struct, frozen=True):
     pass
 
 
@@ -227,16 +202,14 @@ Action: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """Wait for `trigger`, then do `actions`; None stands for one that is not set, or that this schema does not know."""
 
     trigger: Trigger | None
     actions: tuple[Action | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PreliminaryConfig:
+class PreliminaryConfig(Struct, frozen=True):
     operation: tuple[Operation, ...]
 
 

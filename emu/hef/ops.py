@@ -6,8 +6,9 @@ netflow-nms.md 1 (how an op is connected), stream-infos.md 5 (its vstream), fw-t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from emu.errors import HailoError, HailoStatus
 from emu.hef import model
@@ -26,7 +27,7 @@ from emu.hef.formats import (
     shortest_binary32,
 )
 from emu.hef.layers import LayerInfo
-from emu.hef.runtime import V5_0, Runtime
+from emu.hef.runtime import Runtime, library_rules
 
 
 class OpKind(Enum):
@@ -55,8 +56,7 @@ class OpKind(Enum):
 BBOX_ONLY_KINDS = frozenset({OpKind.YOLOV5_BBOX_ONLY, OpKind.YOLOV8_BBOX_ONLY})
 
 
-@dataclass(frozen=True, slots=True)
-class OpInfo:
+class OpInfo(Struct, frozen=True):
     """One op and its output vstream.
 
     `inputs` are the core op's output layers by stream name, sorted by name (the runtime keeps a map); `inputs_by_pad`
@@ -151,8 +151,9 @@ def _nms_op(op: model.Op, nms: model.NmsOp, connected: dict[int, LayerInfo], run
         output = Format(FormatType.FLOAT32, FormatOrder.NHWC)
     elif isinstance(nms.nms_op, model.YoloSegNmsOp):
         # netflow-nms.md 9.3: room for the masks, and a type that says less than the layout
-        mask_type, bytes_per_pixel = (FormatType.FLOAT32, 2) if runtime < V5_0 else (FormatType.UINT8, 4)
-        mask_size = _image_pixels(op, nms.nms_op) * bytes_per_pixel
+        rules = library_rules(runtime.name)
+        mask_type = FormatType.FLOAT32 if rules.packed_floats else FormatType.UINT8
+        mask_size = _image_pixels(op, nms.nms_op) * rules.mask_bytes_per_pixel
         nms_shape = NmsShape(
             max(reported, 0), nms.max_proposals_per_class, nms.max_proposals_per_class * classes, mask_size
         )

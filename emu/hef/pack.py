@@ -6,10 +6,10 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import xxhash
+from msgspec import Struct, field
 
 from emu.errors import UsageError
 from emu.hef.container import CCW_ALIGNMENT, LAYOUTS, MAGIC
@@ -20,8 +20,7 @@ Pieces: TypeAlias = list[Buffer]
 _COMMON = struct.Struct(">III")
 
 
-@dataclass(frozen=True, slots=True)
-class Sections:
+class Sections(Struct, frozen=True):
     """What follows the header, in file order; each section is a list of buffers that are never joined.
 
     Containers before V3 have neither padding nor additional_info, V0 has no CCW section. `trailing` are bytes that

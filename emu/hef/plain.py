@@ -38,18 +38,48 @@ class HexInt(int):
     __slots__ = ()
 
 
+class Lines(str):
+    """Text of several lines, which the YAML writer leaves as they are."""
+
+    __slots__ = ()
+
+
 class BulkWriter:
     """Collects byte strings; they are views of the source, not copies."""
 
     def __init__(self) -> None:
-        self.pieces: list[bytes | memoryview] = []
-        self.size = 0
+        self._pieces: dict[int, bytes | memoryview] = {}  # by offset; one of no bytes leaves no trace
+        self._nodes: dict[int, dict[str, int]] = {}
+        self._size = 0
+
+    @property
+    def pieces(self) -> list[bytes | memoryview]:
+        """What was added, in order."""
+        return list(self._pieces.values())
 
     def add(self, data: bytes | memoryview) -> dict[str, int]:
-        node = {"bulk": self.size, "size": len(data)}
-        self.pieces.append(data)
-        self.size += len(data)
+        """The node that stands for some bytes."""
+        node = {"bulk": self._size, "size": len(data)}
+        if len(data):
+            self._pieces[self._size], self._nodes[self._size] = data, node
+            self._size += len(data)
         return node
+
+    def take_back(self, node: Any) -> memoryview:
+        """The bytes that a node stands for, which are described elsewhere now; `settle` closes the gap."""
+        if isinstance(node, str):
+            return memoryview(bytes.fromhex(node))
+        if not node["size"]:
+            return memoryview(b"")
+        del self._nodes[node["bulk"]]
+        return memoryview(self._pieces.pop(node["bulk"]))
+
+    def settle(self) -> None:
+        """Let the nodes say where their bytes lie now that some were taken back."""
+        pieces, nodes = self._pieces, self._nodes
+        self._pieces, self._nodes, self._size = {}, {}, 0
+        for offset, data in pieces.items():
+            nodes[offset].update(self.add(data))
 
 
 class BulkReader:

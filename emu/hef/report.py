@@ -7,10 +7,10 @@ of sets or on the clock: the same file gives the same document.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
 from typing import Any, TypeAlias
 
 import xxhash
+from msgspec import Struct
 
 from emu.errors import EmuError
 from emu.hef import model
@@ -30,7 +30,8 @@ from emu.hef.operations import (
     Operation,
 )
 from emu.hef.ops import OpInfo
-from emu.hef.runtime import HAILO8_FAMILY, RUNTIMES
+from emu.hef.plausibility import implausible
+from emu.hef.runtime import HAILO8_FAMILY, runtimes
 
 Document: TypeAlias = dict[str, Any]
 
@@ -41,19 +42,19 @@ def hef_report(hef: Hef) -> Document:
     by_name = {info.name: info for info in infos}
     return {
         "model": {"file": hef.name, "format": "hef", "file_size": hef.container.file_size},
-        "runtime": str(hef.version),
+        "runtime": hef.version.label,
         "load": load,
         "container": _container(hef),
         "header": _header(hef),
-        "included_features": asdict(hef.included_features),
+        "included_features": _tree(hef.included_features),
         "extensions": [_extension(extension) for extension in hef.extensions],
         "optional_extensions": [_extension(extension, optional=True) for extension in hef.optional_extensions],
-        "supported_features": asdict(hef.features),
+        "supported_features": _tree(hef.features),
         "external_resources": [_external_resource(hef, resource) for resource in hef.external_resources],
         "network_groups": [
             _network_group(hef, group, by_name.get(group.network_group_name)) for group in hef.ordered_network_groups
         ],
-        "warnings": overlooked_damage(hef),
+        "warnings": [*overlooked_damage(hef), *implausible(hef)],
     }
 
 
@@ -82,7 +83,7 @@ def _container(hef: Hef) -> Document:
         "hef_proto_size": container.hef_proto_size,
         **fields,
         "offset_zero_point": container.offset_zero_point,
-        "sections": [asdict(section) for section in container.sections],
+        "sections": [_tree(section) for section in container.sections],
         "checksums": [
             {
                 "name": checksum.name,
@@ -100,7 +101,7 @@ def _container(hef: Hef) -> Document:
 
 
 def _header(hef: Hef) -> Document:
-    header = asdict(hef.header)
+    header = _tree(hef.header)
     hw_arch = hef.header.hw_arch
     header["hw_arch"] = hw_arch.name if isinstance(hw_arch, HwArch) else None
     return {"hw_arch_number": int(hw_arch), **header, "neural_network_core_clock_rate": expected_clock(hw_arch)}
@@ -125,7 +126,7 @@ def _extension(extension: model.Extension, optional: bool = False) -> Document:
         "known": known_name is not None,
         "since": None if since is None else str(since),
         "accepted_by": [
-            str(runtime) for runtime in RUNTIMES if optional or not unsupported_extensions([extension], runtime)
+            runtime.name for runtime in runtimes() if optional or not unsupported_extensions([extension], runtime)
         ],
     }
 
@@ -155,15 +156,15 @@ def _network_group(hef: Hef, group: model.NetworkGroup, info: NetworkGroupInfo |
         partial = core_op.partial_core_ops
         if partial and hef.header.hw_arch in MULTI_LAYOUT_ARCHS:
             document["multi_layout"] = True
-            # what holds for the group is told of the smallest bitmap, as the runtime's getters do (hef-container 5.2)
+            # what holds for the group is told of the smallest bitmap, as the getters do (hef-container.md 5.2)
             by_layout = {part.layout.partial_clusters_layout_bitmap: part.core_op for part in partial}
             core_op = by_layout[min(by_layout)]
         document |= _core_op(core_op)
         document["partial_core_ops"] = [
-            {"layout": asdict(part.layout), "core_op": _core_op(part.core_op)} for part in partial
+            {"layout": _tree(part.layout), "core_op": _core_op(part.core_op)} for part in partial
         ]
     document["sorted_outputs_order"] = list(group.sorted_outputs_order)
-    document["pad_edges"] = [asdict(edge) for edge in group.pad_edges]
+    document["pad_edges"] = [_tree(edge) for edge in group.pad_edges]
     if core_op is not None and info is not None:
         padded = _padded_shapes(core_op)
         document |= {
@@ -179,7 +180,7 @@ def _network_group(hef: Hef, group: model.NetworkGroup, info: NetworkGroupInfo |
 
 def _core_op(core_op: model.CoreOp) -> Document:
     return {
-        "network_group_metadata": asdict(core_op.network_group_metadata),
+        "network_group_metadata": _tree(core_op.network_group_metadata),
         "networks_names": list(core_op.networks_names),
         "is_multi_context": len(core_op.contexts) > 1,
         "preliminary_config": _operations(core_op.preliminary_config.operation),
@@ -226,7 +227,7 @@ def _edge_layer(layer: model.EdgeLayer) -> Document:
         "edge_connection_type": _enum(switch.edge_connection_type),
         "network_index": layer.network_index,
         "pad_index": layer.pad_index,
-        "connected_contexts": [asdict(connected) for connected in switch.connected_contexts],
+        "connected_contexts": [_tree(connected) for connected in switch.connected_contexts],
     }
     if switch.edge_connection_type == EdgeConnectionType.DDR:
         document["buffers"] = switch.buffers
@@ -252,7 +253,7 @@ def _edge_layer(layer: model.EdgeLayer) -> Document:
             "core_bytes_per_buffer": base.core_bytes_per_buffer,
             "core_buffers_per_frame": base.core_buffers_per_frame,
             "max_shmifo_size": base.max_shmifo_size,
-            "buffer_indices": [asdict(indices) for indices in base.buffer_indices],
+            "buffer_indices": [_tree(indices) for indices in base.buffer_indices],
         }
     )
     return document
@@ -311,7 +312,7 @@ def _vstream(vstream: VStreamInfo, info: NetworkGroupInfo) -> Document:
         **_quantisation(vstream.quant_info, ()),
     }
     if isinstance(vstream.nms_shape, NmsShape):
-        document["nms_shape"] = asdict(vstream.nms_shape)
+        document["nms_shape"] = _tree(vstream.nms_shape)
     if isinstance(vstream.shape, Shape):
         document["shape"] = list(vstream.shape)
     return document
@@ -327,9 +328,21 @@ def _op(op: OpInfo) -> Document:
         "format": _format(op.format),
     }
     if isinstance(op.op.op, model.NmsOp):
-        nms = asdict(op.op.op)
+        nms = _tree(op.op.op)
         document["nms_op"] = nms
     return document
+
+
+def host_side(info: NetworkGroupInfo) -> Document:
+    """What a network group is to the host, its streams, vstreams and ops each by name; the compiler's estimates, and
+    what only the device is told, left out."""
+    return {
+        "networks": list(info.networks),
+        "sorted_output_names": list(info.sorted_output_names),
+        "stream": {stream.name: _stream(stream, None) for stream in info.streams},
+        "vstream": {vstream.name: _vstream(vstream, info) for vstream in info.vstreams},
+        "op": {op.op.name: _op(op) for op in info.ops},
+    }
 
 
 def _direction(direction: StreamDirection) -> str:
@@ -358,4 +371,11 @@ def _quant_info(quant_info: QuantInfo) -> Document:
 
 
 def _nms_info(info: NmsInfo) -> Document:
-    return {**asdict(info), "burst_type": info.burst_type.name}
+    return {**_tree(info), "burst_type": info.burst_type.name}
+
+
+def _tree(value: Any) -> Any:
+    """A record and what it holds as dicts."""
+    if isinstance(value, Struct):
+        return {name: _tree(getattr(value, name)) for name in value.__struct_fields__}
+    return tuple(map(_tree, value)) if type(value) is tuple else value

@@ -33,6 +33,7 @@ class Source:
         self.size = size
         self._data = data
         self._descriptor = descriptor
+        self._mapped: mmap.mmap | None = None
         if descriptor is not None:
             weakref.finalize(self, os.close, descriptor)
 
@@ -40,7 +41,8 @@ class Source:
     def data(self) -> memoryview:
         if self._data is None:
             assert self._descriptor is not None
-            self._data = memoryview(mmap.mmap(self._descriptor, self.size, access=mmap.ACCESS_READ))
+            self._mapped = mmap.mmap(self._descriptor, self.size, access=mmap.ACCESS_READ)
+            self._data = memoryview(self._mapped)
         return self._data
 
     @property
@@ -54,6 +56,11 @@ class Source:
         if self._descriptor is None or size > MAX_READ_SIZE:
             return self.data[start:end]
         return os.pread(self._descriptor, max(0, size), start)
+
+    def give_back(self) -> None:
+        """The pages that were read lie in memory no longer than others want theirs; who reads on gets them again."""
+        if self._mapped is not None:
+            self._mapped.madvise(mmap.MADV_DONTNEED)
 
     def chunks(self, start: int, end: int) -> Iterator[memoryview]:
         """The same bytes piece by piece; a piece is valid until the next one."""

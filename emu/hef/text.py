@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from emu.errors import without_controls
 from emu.hef.devices import ARCH_DEVICES
 from emu.hef.enums import HwArch
 from emu.hef.formats import Format, FormatOrder, NmsShape, Shape
@@ -41,8 +42,11 @@ _LEGACY_DEVICES: dict[int, str] = {HwArch.MARS: "MARS", HwArch.HAILO10H: "HAILO1
 
 
 def parse_hef_text(hef: Hef, *, streams: bool = False, vstreams: bool = True) -> str:
-    """The text of parse-hef. Raises as `hef_infos`, and HAILO_NOT_FOUND for a network without inputs or outputs."""
-    return "".join(f"{line}\n" for line in _lines(hef, hef_infos(hef), streams, vstreams))
+    """The text of parse-hef, but for control characters, which are escaped: a terminal would act upon them.
+
+    Raises as `hef_infos`, and HAILO_NOT_FOUND for a network without inputs or outputs.
+    """
+    return "".join(f"{without_controls(line)}\n" for line in _lines(hef, hef_infos(hef), streams, vstreams))
 
 
 def _lines(hef: Hef, infos: HefInfos, streams: bool, vstreams: bool) -> Iterator[str]:

@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import xxhash
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
+from msgspec import Struct
+from msgspec.structs import fields, replace
 
 from emu.errors import UsageError
 from emu.hef import model
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 NO_INCLUDED_FEATURES = model.IncludedFeatures(False, False, False, False, False, False, False, False)
 
 
-@dataclass(frozen=True, slots=True)
-class HefContents:
+class HefContents(Struct, frozen=True):
     """Everything in a HEF but its container.
 
     `ccws` are the bytes that `ActionWriteDataCcwPtr` points into (offsets from the start of the section), empty where
@@ -46,7 +46,7 @@ class HefContents:
     external_resources: tuple[model.ExternalResource, ...] = ()
     ccws: bytes | memoryview = b""
     additional_info: bytes | memoryview = b""
-    mapping: bytes = field(default=b"", repr=False)
+    mapping: bytes = b""
 
     @property
     def hailo_net_flow(self) -> bool:
@@ -135,7 +135,7 @@ def message_of(contents: HefContents) -> pb.ProtoHEFHef:
 
 def _first_difference(given: Any, read: Any, path: str) -> str:
     """Where two unequal records part, in words."""
-    if type(given) is type(read) and is_dataclass(given):
+    if type(given) is type(read) and isinstance(given, Struct):
         for item in fields(given):
             one, other = getattr(given, item.name), getattr(read, item.name)
             if one != other:
@@ -266,7 +266,7 @@ def _fill_field(message: Message, name: str, value: Any) -> None:
         return
     if isinstance(value, tuple):
         _fill_repeated(getattr(message, name), value)
-    elif is_dataclass(value):
+    elif isinstance(value, Struct):
         if name not in message.DESCRIPTOR.fields_by_name:
             name = _member(message.DESCRIPTOR, type(value).__name__)
             getattr(message, name).SetInParent()

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter, namedtuple
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from emu.errors import HailoError
-from emu.hw.status import FirmwareStatus as S
-from emu.hw.status import FirmwareStopError
-from emu.hw.timing import GRANTS
-from emu.sequencer.actions import FIELD_NAMES, REPEATABLE, TIMESTAMP_INIT, ActionType, Repeated, decode
-from emu.sequencer.control import ApplicationHeader
+from msgspec import Struct
+
+from emu.hw.unit import Unit
 from emu.sequencer.program import ContextType
+from emu.timing.model import GRANTS
+from emu.trace.events import Kind, Subject
+from emu.wire.actions import ACTIONS, Action, ActionType, having
+from emu.wire.headers import ApplicationHeader
+from emu.wire.lists import TIMESTAMP_INIT, DamagedListError, Repeated, UnknownActionError, UnknownSubActionError
+from emu.wire.status import FirmwareStatus as S
+from emu.wire.status import FirmwareStopError
+from emu.wire.wire import Wire
 
 # the order in which contexts arrive and their index inside the firmware (firmware-actions.md 4)
 CONTEXT_ORDER = (ContextType.ACTIVATION, ContextType.BATCH_SWITCHING, ContextType.PRELIMINARY)
@@ -26,8 +31,30 @@ FOREIGN_FETCH = {
     "bursts": ActionType.FETCH_CFG_CHANNEL_DESCRIPTORS,
 }
 
-# arguments of an action by name; one class an action, so that handlers read like the documentation
-ARGUMENTS: dict[ActionType, Any] = {kind: namedtuple(kind.name, names) for kind, names in FIELD_NAMES.items()}
+
+SETS_UP = having(sets_up=True)
+_ENABLES = (ActionType.ENABLE_LCU_DEFAULT, ActionType.ENABLE_LCU_NON_DEFAULT)
+
+# the answer to a list that cannot be read (silicon-facts.md d)
+LIST_STATUS: dict[type[DamagedListError], S] = {
+    DamagedListError: S.CONTEXT_SWITCH_STATUS_MISALIGNMENT_ERROR_WHILE_READING_ACTIONS,
+    UnknownActionError: S.CONTEXT_SWITCH_STATUS_READ_INVALID_ACTION_TYPE,
+    UnknownSubActionError: S.CONTEXT_SWITCH_STATUS_REPEATED_ACTION_INVALID_SUBACTION_TYPE,
+}
+_ADDRESS = "dma_address"
+_ADDRESS_AT = {made: made.NAMES.index(_ADDRESS) for made in ACTIONS.values() if _ADDRESS in made.NAMES}
+_OWN_ADDRESS = 0xFFFFFFFF
+
+
+def chip_settings(arguments: Action) -> tuple[int, ...]:
+    """The arguments of an action as they count for what it configures, wherever the host has mapped its program.
+
+    Several programs lie 4 GiB apart (`emu.host.combine`): the lower half of an address is the program's own.
+    """
+    at = _ADDRESS_AT.get(type(arguments))
+    if at is None:
+        return tuple(arguments)
+    return (*arguments[:at], arguments[at] & _OWN_ADDRESS, *arguments[at + 1 :])
 
 
 class Step(NamedTuple):
@@ -43,8 +70,7 @@ class Step(NamedTuple):
     sub: int
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """One entry of the byte list: where its header is, and when it was executed (firmware-actions.md 2)."""
 
     offset: int
@@ -54,8 +80,11 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Context:
+class Context(Unit):
     """One stored context: its bytes, its steps, and what was measured."""
+
+    COUNTERS: ClassVar[tuple[str, ...]] = ("runs", "simulated_ns", "config_bytes", "data_bytes")
+    OUTLIVES_APPLICATIONS: ClassVar[bool] = True
 
     type: ContextType
     index: int
@@ -64,11 +93,22 @@ class Context:
     entries: list[Entry] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     bursts: Counter[int] = field(default_factory=Counter)
+    enables: dict[int, Step] = field(default_factory=dict)  # the first ENABLE_LCU of each LCU (packed)
+    batch_switches: dict[int, int] = field(default_factory=dict)  # network by LCU of SWITCH_LCU_BATCH
+    triggers: set[int] = field(default_factory=set)  # clusters whose sequencer it triggers
+    interrupts: tuple[int, ...] = ()  # LCUs (packed) that it awaits, in their order
+    maps: set[int] = field(default_factory=set)  # channels that it maps to a stream or to none
     last_grant: int = -1
     runs: int = 0
     simulated_ns: int = 0
     config_bytes: int = 0
     data_bytes: int = 0
+    _subjects: dict[int, list[Subject]] = field(default_factory=dict, repr=False)
+
+    @property
+    def firmware_index(self) -> int:
+        """0 activation, 1 batch switching, 2 preliminary, 3+ dynamic (firmware-actions.md 4)."""
+        return CONTEXT_ORDER.index(self.type) if self.type in CONTEXT_ORDER else FIRST_DYNAMIC + self.index
 
     @property
     def name(self) -> str:
@@ -76,7 +116,26 @@ class Context:
             return f"dynamic_{self.index}"
         return self.type.name.lower()
 
-    def parse(self, runtime: str, config_style: str) -> None:
+    @property
+    def title(self) -> str:
+        """As a sentence says it: "batch-switching list", "list of dynamic_0"."""
+        return f"list of {self.name}" if self.type is ContextType.DYNAMIC else f"{self.name.replace('_', '-')} list"
+
+    def reset(self) -> None:
+        """What was measured stays: whoever measures a run takes the difference."""
+
+    def subjects(self, application: int) -> list[Subject]:
+        """What a trace says of each action whenever it is done, by its number."""
+        found = self._subjects.get(application)
+        if found is None:
+            name = self.name
+            found = self._subjects[application] = [
+                Subject(Kind.ACTION, application, name, number, step.type.name, step.arguments.arguments())
+                for number, step in enumerate(sorted(self.steps))
+            ]
+        return found
+
+    def parse(self, wire: Wire, config_style: str) -> None:
         """Decode the list into steps; FirmwareStopError as the firmware answers (silicon-facts.md d)."""
         if not self.action_list:
             raise FirmwareStopError(
@@ -84,13 +143,15 @@ class Context:
                 f"{self.name} has no actions",
             )
         self.entries = []
+        self._subjects.clear()
         steps = self.steps = []
         new = tuple.__new__  # lists are long: past the namedtuples' own __new__
         try:
-            for located in decode(self.action_list, runtime):
+            for located in wire.decode(self.action_list):
                 entry = len(self.entries)
                 if isinstance(located.entry, Repeated):
-                    if located.entry.of not in REPEATABLE and located.entry.of is not ActionType.FETCH_CCW_BURSTS:
+                    kind, number = located.entry.of, len(steps)
+                    if not ACTIONS[kind].repeatable and kind is not ActionType.FETCH_CCW_BURSTS:
                         raise FirmwareStopError(
                             S.CONTEXT_SWITCH_STATUS_REPEATED_ACTION_INVALID_SUBACTION_TYPE,
                             f"{located.entry.of.name} cannot be repeated",
@@ -101,24 +162,32 @@ class Context:
                             f"REPEATED_ACTION of 0 {located.entry.of.name}",
                         )
                     self.entries.append(Entry(located.offset, repeated=True))
-                    kind, arguments, number = located.entry.of, ARGUMENTS[located.entry.of], len(steps)
                     steps += [
-                        new(Step, (number + sub, kind, new(arguments, values), entry, sub))
-                        for sub, (_, values) in enumerate(located.entry.items)
+                        new(Step, (number + sub, kind, item, entry, sub))
+                        for sub, item in enumerate(located.entry.items)
                     ]
                 else:
                     self.entries.append(Entry(located.offset))
-                    kind, values = located.entry
-                    steps.append(new(Step, (len(steps), kind, new(ARGUMENTS[kind], values), entry, 0)))
-        except HailoError as error:
-            raise FirmwareStopError(_parse_status(error), error.message) from None
+                    action = located.entry
+                    steps.append(new(Step, (len(steps), action.type, action, entry, 0)))
+        except DamagedListError as error:
+            raise FirmwareStopError(LIST_STATUS[type(error)], error.message) from None
         self._survey()
+        if wire.runtime.sets_up_first and self.type is ContextType.DYNAMIC:
+            self._set_up_first()
         foreign = FOREIGN_FETCH[config_style]
         if self.counts[foreign.name]:
             raise FirmwareStopError(
                 S.CONFIG_MANAGER_WRAPPER_STATUS_ACTION_TYPE_NOT_SUPPORTED,
                 f"{foreign.name} on a device whose config channels work in {config_style}",
             )
+
+    def _set_up_first(self) -> None:
+        """Actions that set up what the context works with, from behind its first grant to before it."""
+        first = next((at for at, step in enumerate(self.steps) if step.type in GRANTS), len(self.steps))
+        late = [step for step in self.steps[first:] if ACTIONS[step.type].sets_up]
+        rest = [step for step in self.steps[first:] if not ACTIONS[step.type].sets_up]
+        self.steps[first:] = late + rest
 
     def stamped(self) -> bytes:
         """The list with its time stamps and last_executed filled in, as DOWNLOAD_CONTEXT_ACTION_LIST returns it."""
@@ -138,17 +207,24 @@ class Context:
             for step in self.steps:
                 if step.type is ActionType.FETCH_CCW_BURSTS:
                     self.bursts[step.arguments.config_stream_index] += step.arguments.ccw_bursts
+        self.enables.clear()
+        for step in self._of(counts, *_ENABLES):
+            self.enables.setdefault(step.arguments.packed_lcu_id, step)
+        switches = [step.arguments for step in self._of(counts, ActionType.SWITCH_LCU_BATCH)]
+        self.batch_switches = {a.packed_lcu_id: a.network_index for a in switches}
+        self.triggers = {step.arguments.cluster_index for step in self._of(counts, ActionType.TRIGGER_SEQUENCER)}
+        self.interrupts = tuple(step.arguments.packed_lcu_id for step in self._of(counts, ActionType.LCU_INTERRUPT))
+        mappings = self._of(counts, ActionType.CHANGE_VDMA_TO_STREAM_MAPPING)
+        self.maps = {step.arguments.packed_vdma_channel_id for step in mappings}
         for grant in GRANTS:
             if grant in counts:
                 self.last_grant = max(self.last_grant, len(kinds) - 1 - kinds[::-1].index(grant))
 
-
-def _parse_status(error: HailoError) -> S:
-    if "does not exist" in error.message and "sub-action" not in error.message:
-        return S.CONTEXT_SWITCH_STATUS_READ_INVALID_ACTION_TYPE
-    if "sub-action" in error.message:
-        return S.CONTEXT_SWITCH_STATUS_REPEATED_ACTION_INVALID_SUBACTION_TYPE
-    return S.CONTEXT_SWITCH_STATUS_MISALIGNMENT_ERROR_WHILE_READING_ACTIONS
+    def _of(self, counts: Counter[ActionType], *wanted: ActionType) -> list[Step]:
+        """The steps of some types."""
+        if not any(kind in counts for kind in wanted):
+            return []
+        return [step for step in self.steps if step.type in wanted]
 
 
 @dataclass(slots=True)
@@ -181,6 +257,17 @@ class Application:
     def dynamic(self) -> list[Context]:
         return self.contexts[FIRST_DYNAMIC:]
 
+    def configuring(self, context: Context) -> tuple[str, ...]:
+        """The lists that configure a dynamic context, by their names, whichever of its runs this is.
+
+        Where the preliminary context is the first run of context 0, context 0's own list only restores what it wrote.
+        """
+        lists = [self.context(ContextType.ACTIVATION), self.context(ContextType.PRELIMINARY)]
+        restores = bool(self.header.preliminary_run_asap) and context is self.dynamic[0]
+        if self.single_context or not restores:
+            lists.append(context)
+        return tuple(list_name(self.index, one) for one in lists)
+
     def next_type(self) -> ContextType:
         """The context type that has to come next."""
         position = len(self.contexts)
@@ -190,25 +277,19 @@ class Application:
         return max(0, len(self.contexts) - FIRST_DYNAMIC)
 
 
-def clusters_named(action_lists: Iterable[bytes], runtime: str) -> int:
+def list_name(application: int, context: Context) -> str:
+    """What a list is called among those of all applications."""
+    return f"{application}/{context.name}"
+
+
+def clusters_named(action_lists: Iterable[bytes], wire: Wire) -> int:
     """Bitmap of the clusters whose LCUs or sequencers the lists name."""
     bitmap = 0
     for data in action_lists:
-        for located in decode(data, runtime):
+        for located in wire.decode(data):
             items = located.entry.items if isinstance(located.entry, Repeated) else (located.entry,)
             for item in items:
-                name, shift = _CLUSTER_FIELDS.get(item.type, ("", 0))
-                if name:
-                    bitmap |= 1 << (item.value(name) >> shift)
+                for value, what in zip(item, item.FIELDS.values(), strict=True):
+                    if what.shift >= 0:
+                        bitmap |= 1 << (value >> what.shift)
     return bitmap
-
-
-_CLUSTER_FIELDS = {
-    ActionType.ENABLE_LCU_DEFAULT: ("packed_lcu_id", 4),
-    ActionType.ENABLE_LCU_NON_DEFAULT: ("packed_lcu_id", 4),
-    ActionType.DISABLE_LCU: ("packed_lcu_id", 4),
-    ActionType.LCU_INTERRUPT: ("packed_lcu_id", 4),
-    ActionType.SWITCH_LCU_BATCH: ("packed_lcu_id", 4),
-    ActionType.TRIGGER_SEQUENCER: ("cluster_index", 0),
-    ActionType.SEQUENCER_DONE_INTERRUPT: ("sequencer_index", 0),
-}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from heapq import heappop
-from typing import Any
+from collections.abc import Callable, Generator
 
 import simpy
+from simpy.core import Infinity
+
+NEVER = 1 << 128
+"""An instant that no run reaches, whatever its frames: when what is stalled is done."""
 
 
 class Clock(simpy.Environment):
@@ -15,12 +17,19 @@ class Clock(simpy.Environment):
     def __init__(self) -> None:
         super().__init__(initial_time=0)
         self.events = 0
-        self.time = 0
+        self.time = 0  # an attribute, for it is read far more often than it changes
+        self._failure: BaseException | None = None
 
     @property
     def quiet(self) -> bool:
         """Whether nothing is scheduled."""
-        return not self._queue
+        return self.peek() == Infinity
+
+    def start(self, generator: Generator[simpy.Event, None, None]) -> None:
+        """Begin a process; what it raises comes out of `run_until` and `run_to` as it is."""
+        process = self.process(generator)
+        assert process.callbacks is not None
+        process.callbacks.append(self._ended)
 
     def at(self, ns: int, callback: Callable[[], None]) -> simpy.Event:
         """Call `callback` at `ns`, or at once if that has passed."""
@@ -29,40 +38,51 @@ class Clock(simpy.Environment):
         event.callbacks.append(lambda _: callback())
         return event
 
+    def call(self, ns: int, callback: Callable[[simpy.Event], None]) -> None:
+        """As `at`, for what happens all the time: `callback` takes the event."""
+        event = simpy.Timeout(self, ns - self.time if ns > self.time else 0)
+        event.callbacks.append(callback)
+
     def run_until(self, stop: Callable[[], bool]) -> bool:
         """Process events until `stop()`; False if the queue ran empty before."""
-        queue, advance = self._queue, self._advance
+        peek, advance = self.peek, self._advance
         while not stop():
-            if not queue:
+            due = peek()
+            if due == Infinity:
                 return False
-            advance()
+            advance(int(due))
         return True
 
     def run_to(self, ns: int) -> None:
         """Process everything up to and including `ns` and stand there."""
-        while self._queue and self._queue[0][0] <= ns:
-            self._advance()
-        self._now = self.time = max(self.time, ns)
+        while (due := self.peek()) <= ns:
+            self._advance(int(due))
+        if self.time < ns:
+            self.timeout(ns - self.time)
+            self.step()  # nothing else is due so early; the time that a message takes is no event of the device
+            self.time = ns
 
-    def _advance(self) -> None:
-        # simpy's step() without its exceptions for an empty queue, which is a normal end here
+    def _advance(self, due: int) -> None:
         self.events += 1
-        now, _, _, event = heappop(self._queue)
-        self._now = self.time = int(now)
-        callbacks: list[Callable[[Any], None]] | None = event.callbacks
-        event.callbacks = None  # type: ignore[assignment]
-        assert callbacks is not None
-        for callback in callbacks:
-            callback(event)
-        if not event._ok and not event.defused:
-            raise event._value
+        self.time = due
+        self.step()
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+
+    def _ended(self, process: simpy.Event) -> None:
+        # simpy would raise a copy, which not every exception survives
+        if not process.ok:
+            process.defused = True
+            self._failure = process.value
 
 
 class Signal:
-    """A broadcast: everybody who waits is woken by the next `notify`. Nobody waiting costs nothing."""
+    """A broadcast: everybody who waits is woken by the next `notify`, and `also` is called each time."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, also: Callable[[], None]) -> None:
         self._clock = clock
+        self._also = also
         self._event: simpy.Event | None = None
 
     def wait(self) -> simpy.Event:
@@ -74,3 +94,4 @@ class Signal:
         event, self._event = self._event, None
         if event is not None:
             event.succeed()
+        self._also()

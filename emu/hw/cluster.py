@@ -7,16 +7,22 @@ configuration starts units (10H/15H), an LCU also counts once its batch has been
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
+from emu.chips.chips import Profile
+from emu.hw.edition import Edition
 from emu.hw.memory import MAX_CLUSTERS, AddressSpace, lcu_address
-from emu.hw.profiles import Profile
-from emu.hw.status import FirmwareStatus as S
-from emu.hw.status import FirmwareStopError, require
+from emu.hw.unit import Unit, passed
+from emu.wire.actions import TriggerSequencer
+from emu.wire.status import FirmwareStatus as S
+from emu.wire.status import FirmwareStopError, require
 
 DEFAULT_KERNEL_DONE_ADDRESS = 1
 DEFAULT_KERNEL_DONE_COUNT = 2
 MAX_KERNEL_COUNT = (1 << 32) - 1
+Registers = tuple[tuple[int, int], ...]  # address and value
 LCUS_PER_CLUSTER_FIELD = 16  # packed_lcu_id: 4 bits LCU, 3 bits cluster (firmware-actions.md 1)
 
 # offsets within an LCU block at which the model keeps what the firmware programs; the real ones are not public
@@ -25,8 +31,10 @@ _SEQUENCER_BASE = 0x00400000  # of a cluster window
 
 
 @dataclass(slots=True)
-class Lcu:
+class Lcu(Unit):
     """One layer control unit; `frames` counts those seen since it was armed, of the `target` it needs."""
+
+    KIND: ClassVar[str] = "LCU"
 
     cluster: int
     index: int
@@ -47,30 +55,93 @@ class Lcu:
     def done(self) -> bool:
         return self.frames >= self.target
 
+    @property
+    def name(self) -> str:
+        return self.describe()
+
     def describe(self) -> str:
         return f"cluster {self.cluster} LCU {self.index}"
 
+    def reset(self) -> None:
+        self.enabled = self.armed = False
+        self.network, self.target, self.frames = 0, 1, 0
+        self.kernel_done_address, self.kernel_done_count = DEFAULT_KERNEL_DONE_ADDRESS, DEFAULT_KERNEL_DONE_COUNT
+
+    def state(self, now: int) -> tuple[object, ...]:
+        done = self.kernel_done_address, self.kernel_done_count
+        return self.enabled, self.armed, self.network, done, self.target, self.frames
+
 
 @dataclass(slots=True)
-class Sequencer:
+class Sequencer(Unit):
     """The sequencer of a cluster: its last configuration stays visible; `done_at` is None until triggered."""
+
+    KIND: ClassVar[str] = "sequencer"
 
     cluster: int
     arguments: dict[str, int] = field(default_factory=dict)
     done_at: int | None = None
+    triggered: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"cluster {self.cluster} sequencer"
+
+    def reset(self) -> None:
+        self.arguments, self.done_at = {}, None
+
+    def state(self, now: int) -> tuple[object, ...]:
+        return tuple(self.arguments.items()), None if self.done_at is None else passed(self.done_at, now)
+
+    @property
+    def used(self) -> bool:
+        """Whether it was ever triggered."""
+        return self.triggered
 
 
-class Clusters:
+@dataclass(slots=True)
+class Cluster(Unit):
+    """One cluster: its sequencer, and those of its LCUs that were ever named."""
+
+    index: int
+    sequencer: Sequencer
+    lcus: dict[int, Lcu] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"cluster {self.index}"
+
+    def parts(self) -> Iterable[Unit]:
+        return (self.sequencer, *self.lcus.values())
+
+    def reset(self) -> None:
+        """Its units are all that it has."""
+
+    def lcu(self, index: int) -> Lcu:
+        found = self.lcus.get(index)
+        if found is None:
+            found = self.lcus[index] = Lcu(self.index, index, lcu_address(self.index, index))
+        return found
+
+
+class Clusters(Unit):
     """All clusters that the profile has and the layout enables."""
 
-    def __init__(self, profile: Profile, layout: int, memory: AddressSpace) -> None:
+    name = "clusters"
+
+    def __init__(self, profile: Profile, layout: int, memory: AddressSpace, edition: Edition) -> None:
         self.profile = profile
         self.enabled = frozenset(c for c in range(MAX_CLUSTERS) if layout >> c & 1)
         self.memory = memory
-        self.sequencers = {c: Sequencer(c) for c in sorted(self.enabled)}
-        self._lcus: dict[int, Lcu] = {}
-        self.used_lcus: set[int] = set()
-        self.used_sequencers: set[int] = set()
+        self.clusters = {c: Cluster(c, Sequencer(c)) for c in sorted(self.enabled)}
+        self.sequencers = {c: cluster.sequencer for c, cluster in self.clusters.items()}
+        self._programmed: dict[TriggerSequencer, tuple[dict[str, int], Registers]] = {}  # what actions write
+        self._lcus: dict[int, Lcu] = {}  # named since the last reset, in the order of their naming
+        self.edition = edition  # of what frames may wait for
+        self.stuck: set[int] = set()  # an injected fault: they let no frame through
+
+    def parts(self) -> Iterable[Unit]:
+        return self.clusters.values()
 
     def lcu(self, packed: int) -> Lcu:
         """The LCU of a packed_lcu_id; checks that cluster and index exist on this device and layout."""
@@ -79,8 +150,8 @@ class Clusters:
             return found
         cluster, index = packed >> 4, packed & 0xF
         self.check_cluster(cluster)
-        self.used_lcus.add(packed)
-        return self._lcus.setdefault(packed, Lcu(cluster, index, lcu_address(cluster, index)))
+        found = self._lcus[packed] = self.clusters[cluster].lcu(index)
+        return found
 
     def check_cluster(self, cluster: int) -> None:
         require(
@@ -96,32 +167,60 @@ class Clusters:
     def enable(self, packed: int, network: int, address: int, count: int, batch: int) -> Lcu:
         """ENABLE_LCU_*: program the done condition and start."""
         lcu = self.lcu(packed)
-        done = self._program(lcu, network, address, count, batch)
+        done, noted = self._program(lcu, network, address, count, batch)
         lcu.enabled, lcu.frames = True, 0
-        self.memory.write_unit((*done, (lcu.address, 1)))
+        self.edition.turn()
+        enabled = (lcu.address, 1)
+        self.memory.write_unit((*done, enabled), (*noted, enabled))
         return lcu
+
+    def stick(self, packed: int) -> None:
+        """An injected fault: an LCU lets no frame through any more."""
+        self.stuck.add(packed)
+        self.edition.turn()
+
+    def stuck_ones(self) -> list[tuple[int, Lcu]]:
+        """The stuck LCUs that actions have named, by packed_lcu_id."""
+        return [(packed, self._lcus[packed]) for packed in sorted(self.stuck) if packed in self._lcus]
+
+    def ever_named(self, packed: int) -> bool:
+        """Whether any action ever named an LCU."""
+        return packed & 0xF in self.clusters[packed >> 4].lcus
+
+    def not_enabled(self, wanted: Iterable[int]) -> list[tuple[int, Lcu]]:
+        """Those of some LCUs, by packed_lcu_id, that are not enabled."""
+        known = self._lcus
+        return [(one, self.lcu(one)) for one in wanted if one not in known or not known[one].enabled]
 
     def disable(self, packed: int) -> Lcu:
         """DISABLE_LCU: it counts no more; an interrupt that it already raised stays pending."""
         lcu = self.lcu(packed)
         lcu.enabled = lcu.armed = False
+        self.edition.turn()
         self.memory.write_word(lcu.address, 0)
         return lcu
 
     def switch_batch(self, packed: int, network: int, count: int, batch: int) -> Lcu:
         """SWITCH_LCU_BATCH: re-program the count for another batch, the LCU goes on."""
         lcu = self.lcu(packed)
-        self.memory.write_unit(self._program(lcu, network, lcu.kernel_done_address, count, batch))
+        self.memory.write_unit(*self._program(lcu, network, lcu.kernel_done_address, count, batch))
         lcu.frames = 0
+        self.edition.turn()
         if self.profile.config_starts_units:
             lcu.armed = True
         return lcu
 
-    def rearm(self, batch: int) -> None:
-        """The batch changed under a waiting context: LCUs that run count anew, for the new batch (house rule)."""
-        for lcu in self._lcus.values():
+    def rearm(self, batch: int, switched: Container[int]) -> None:
+        """The batch changed under a waiting context: LCUs that run count anew (house rule).
+
+        Those that no SWITCH_LCU_BATCH names (`switched`) do so for the new batch; the others keep theirs until then.
+        """
+        self.edition.turn()
+        for packed, lcu in self._lcus.items():
             if lcu.counting:
-                lcu.target, lcu.frames = batch, 0
+                lcu.frames = 0
+                if packed not in switched:
+                    lcu.target = batch
 
     def running(self) -> list[Lcu]:
         """The LCUs that count frames or were done, in the order of their ids."""
@@ -145,27 +244,23 @@ class Clusters:
                     finished.append(lcu)
         return finished
 
-    def trigger(self, cluster: int, arguments: dict[str, int], done_at: int) -> Sequencer:
-        """TRIGGER_SEQUENCER: write its configuration and start it."""
-        sequencer = self.sequencer(cluster)
-        sequencer.arguments, sequencer.done_at = arguments, done_at
-        self.used_sequencers.add(cluster)
-        base = lcu_address(cluster, 0) & ~0xFFFFF | _SEQUENCER_BASE
-        registers = []
-        for number, value in enumerate(arguments.values()):
-            address = base + 8 * number
-            registers.append((address, value & 0xFFFFFFFF))
-            if value >> 32:
-                registers.append((address + 4, value >> 32))
+    def trigger(self, a: TriggerSequencer, done_at: int | None) -> Sequencer:
+        """TRIGGER_SEQUENCER: write its configuration and start it; `done_at` None: it never is done."""
+        sequencer = self.sequencer(a.cluster_index)
+        found = self._programmed.get(a)
+        if found is None:
+            found = self._programmed[a] = a.arguments(), _sequencer_registers(a)
+        sequencer.arguments, registers = found
+        sequencer.done_at, sequencer.triggered = done_at, True
         self.memory.write_unit(registers)
         return sequencer
 
     def reset(self) -> None:
         self._lcus.clear()
-        self.sequencers = {c: Sequencer(c) for c in sorted(self.enabled)}
+        self.edition.turn()
 
-    def _program(self, lcu: Lcu, network: int, address: int, count: int, batch: int) -> tuple[tuple[int, int], ...]:
-        """Set the done condition; returns the registers it is in."""
+    def _program(self, lcu: Lcu, network: int, address: int, count: int, batch: int) -> tuple[Registers, Registers]:
+        """Set the done condition; returns the registers it is in, and the same as if the batch were 1."""
         if count * batch > MAX_KERNEL_COUNT:
             raise FirmwareStopError(
                 S.CONTEXT_SWITCH_STATUS_KERNEL_COUNT_OVERFLOW,
@@ -173,4 +268,17 @@ class Clusters:
             )
         lcu.network, lcu.kernel_done_address, lcu.kernel_done_count = network, address, count
         lcu.target = batch
-        return (lcu.address + _DONE_ADDRESS, address), (lcu.address + _DONE_COUNT, count * batch)
+        place, counter = (lcu.address + _DONE_ADDRESS, address), lcu.address + _DONE_COUNT
+        return (place, (counter, count * batch)), (place, (counter, count))
+
+
+def _sequencer_registers(a: TriggerSequencer) -> Registers:
+    """Registers in which the model keeps what TRIGGER_SEQUENCER says."""
+    base = lcu_address(a.cluster_index, 0) & ~0xFFFFF | _SEQUENCER_BASE
+    registers = []
+    for number, value in enumerate(a.arguments().values()):
+        address = base + 8 * number
+        registers.append((address, value & 0xFFFFFFFF))
+        if value >> 32:
+            registers.append((address + 4, value >> 32))
+    return tuple(registers)

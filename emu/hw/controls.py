@@ -2,56 +2,50 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, MAX_CONTEXTS, Application, Context
-from emu.hw.breakpoints import BreakpointStatus, decode_place
-from emu.hw.firmware import State
+from emu.hw.chip import Chip
+from emu.hw.controls_identity import IdentityControls
+from emu.hw.controls_rare import RareControls
+from emu.hw.execution import State
+from emu.hw.firmware import Firmware
+from emu.hw.handlers import HANDLERS
 from emu.hw.memory import CLUSTER_BASE, CLUSTER_STRIDE
-from emu.hw.requests import MAX_MEMORY_CHUNK, OPCODES, check_parameters, damage
-from emu.hw.status import FirmwareStatus as S
-from emu.hw.status import FirmwareStopError, require
-from emu.sequencer.control import (
-    ApplicationHeader,
+from emu.sequencer.program import ContextType
+from emu.wire.actions import ACTIONS
+from emu.wire.breakpoints import BreakpointStatus
+from emu.wire.control import (
+    IGNORE_APPLICATION_INDEX,
     ContextSwitchStatus,
     Opcode,
-    application_header_size,
     decode_request,
     encode_response,
+    opcode_name,
 )
-from emu.sequencer.program import ContextType
-
-if TYPE_CHECKING:
-    from emu.hw.device import Device
+from emu.wire.messages import MAX_MEMORY_CHUNK, OPCODES, damage
+from emu.wire.status import FirmwareStatus as S
+from emu.wire.status import FirmwareStopError, require
 
 Parameters = tuple[bytes, ...]
 
 UNKNOWN_OPCODE = 0xFFFFFFFF
 # the second status of a reply where the real device was seen to set one (silicon-facts.md d)
 MINOR = {S.CONTROL_PROTOCOL_STATUS_INVALID_CHANNELS_INFO_LENGTH: S.STATUS_UNINITIALIZED}
-MAX_APPLICATIONS = {"4.23": 32, "5.2": 26}
-ACTION_LIST_SRAM = {"4.23": 75 << 10, "5.2": 55 << 10}
-# 4.23 counts channels beyond the four that its header holds: as many as there are inputs (firmware-actions.md 5.1)
-MAX_CONFIG_CHANNELS = {"4.23": 16, "5.2": 24}
 MAX_DOWNLOAD_SIZE = 1439
 MAX_CONTEXT_SIZE = 0xFFFF  # the offset of a download is a u16
-PERFORMANCE_MONITOR = bytes(24)  # pd_info: process-monitor counts and temperatures of one board (silicon-facts.md a)
-TEMPERATURE_C = 35.7  # the measured board's (silicon-facts.md a)
-TEMPERATURE_SAMPLES = 1
 _BREAKPOINT_SET, _BREAKPOINT_CONTINUE, _BREAKPOINT_CLEAR = range(3)
 
 
 class Controls:
-    """Serves requests for one device."""
+    """Serves requests for the firmware of one chip."""
 
-    def __init__(self, device: Device) -> None:
-        self.device = device
+    def __init__(self, chip: Chip, firmware: Firmware) -> None:
+        self.device = chip
+        self.firmware = firmware
         self._seen: set[str] = set()
         self._partial: tuple[int, bytes] | None = None  # type and bytes of a context whose chunks still arrive
         self._table: dict[int, Callable[[Parameters], Parameters]] = {
-            Opcode.IDENTIFY: self._identify,
             Opcode.WRITE_MEMORY: self._write_memory,
             Opcode.READ_MEMORY: self._read_memory,
             Opcode.RESET: self._reset,
@@ -59,20 +53,17 @@ class Controls:
             Opcode.CONTEXT_SWITCH_SET_CONTEXT_INFO: self._set_context_info,
             Opcode.DOWNLOAD_CONTEXT_ACTION_LIST: self._download_context_action_list,
             Opcode.CHANGE_CONTEXT_SWITCH_STATUS: self._change_context_switch_status,
-            Opcode.CORE_IDENTIFY: self._core_identify,
-            Opcode.GET_CHIP_TEMPERATURE: self._get_chip_temperature,
-            Opcode.GET_DEVICE_INFORMATION: self._get_device_information,
             Opcode.CONFIG_CONTEXT_SWITCH_BREAKPOINT: self._config_breakpoint,
             Opcode.GET_CONTEXT_SWITCH_BREAKPOINT_STATUS: self._breakpoint_status,
             Opcode.GET_CONTEXT_SWITCH_MAIN_HEADER: self._main_header,
             Opcode.CONFIG_CONTEXT_SWITCH_TIMESTAMP: self._config_timestamp,
             Opcode.CONTEXT_SWITCH_CLEAR_CONFIGURED_APPS: self._clear_configured_apps,
-            Opcode.RUN_BIST_TEST: self._run_bist_test,
-            Opcode.GET_HW_CONSTS: self._get_hw_consts,
             Opcode.SIGNAL_DRIVER_DOWN: self._signal_driver_down,
             Opcode.CONTEXT_SWITCH_SIGNAL_CACHE_UPDATED: self._signal_cache_updated,
-            Opcode.CHANGE_HW_INFER_STATUS: self._change_hw_infer_status,
         }
+        self._rare = RareControls(chip, firmware, self._activate)
+        self._table |= IdentityControls(chip).table()
+        self._table |= self._rare.table()
 
     def serve(self, data: bytes) -> tuple[bytes, str, str]:
         """(reply, name of the opcode, status text). Simulated time advances by the message's cost."""
@@ -93,10 +84,12 @@ class Controls:
                 raise FirmwareStopError(
                     S.CONTROL_STATUS_UNSUPPORTED_OPCODE if known else S.CONTROL_STATUS_INVALID_OPCODE, name
                 )
-            check_parameters(request.opcode, request.parameters, self.device.runtime)
+            self.device.wire.messages.check(request.opcode, request.parameters)
             parameters = handler(request.parameters)
         except FirmwareStopError as fault:
-            minor = fault.status if fault.status is S.RESTRICTED_MEMORY_ACCESS else MINOR.get(fault.status, 0)
+            minor = fault.minor or MINOR.get(fault.status, S.SUCCESS)
+            if fault.status is S.RESTRICTED_MEMORY_ACCESS:
+                minor = fault.status
             self._count(fault.status)
             self.last_fault = fault
             reply = encode_response(request.opcode, (), fault.status, minor, request.sequence)
@@ -106,7 +99,7 @@ class Controls:
     last_fault: FirmwareStopError | None = None
 
     def _count(self, status: S) -> None:
-        self.device.statuses[status] = self.device.statuses.get(status, 0) + 1
+        self.device.probe.statuses.count(status)
 
     def _spend(self, name: str, size: int) -> None:
         short = name.removeprefix("CONTEXT_SWITCH_")
@@ -114,60 +107,6 @@ class Controls:
         cost = self.device.profile.control_cost(short, size, first=name not in self._seen)
         self._seen.add(name)
         clock.run_to(clock.time + round(cost))
-
-    # -- identity
-
-    def _identify(self, parameters: Parameters) -> Parameters:
-        identity = self.device.profile.identity
-        major, minor, revision = identity.firmware_version
-        return (
-            _be32(identity.protocol_version),
-            struct.pack("<3I", major, minor, revision | identity.app_firmware_flags),
-            _be32(identity.logger_version),
-            identity.board_name.encode().ljust(32, b"\0"),
-            _be32(identity.device_architecture),
-            bytes(16),  # serial, part number and product name: all zero on the measured board
-            bytes(16),
-            bytes(42),
-        )
-
-    def _core_identify(self, parameters: Parameters) -> Parameters:
-        identity = self.device.profile.identity
-        major, minor, revision = identity.firmware_version
-        return (struct.pack("<3I", major, minor, revision | identity.core_firmware_flags),)
-
-    def _get_device_information(self, parameters: Parameters) -> Parameters:
-        profile = self.device.profile
-        identity = profile.identity
-        layout = sum(1 << cluster for cluster in self.device.clusters.enabled)
-        return (
-            _be32(round(profile.nn_hz)),
-            _be32(identity.supported_features) + bytes(4),
-            _be32(identity.boot_source),
-            bytes([identity.lcs]),
-            bytes(32),  # soc_id, eth_mac and fuse_info are a unit's own
-            bytes(6),
-            bytes(12),
-            PERFORMANCE_MONITOR,
-            _be32(layout),
-        )
-
-    def _get_hw_consts(self, parameters: Parameters) -> Parameters:
-        consts = self.device.profile.identity.hw_consts
-        fixed = (
-            consts.fifo_word_granularity,
-            consts.max_periph_buffers_per_frame,
-            consts.max_periph_bytes_per_buffer,
-            consts.max_acceptable_bytes_per_buffer,
-            consts.outbound_data_stream_size,
-        )
-        if self.device.runtime == "4.23":
-            optimize, credit = consts.should_optimize_credits, consts.default_initial_credit_size
-            return (struct.pack("<IHHHIBI", *fixed, optimize, credit),)
-        return (struct.pack("<IHHHII", *fixed, consts.default_initial_credit_size),)
-
-    def _get_chip_temperature(self, parameters: Parameters) -> Parameters:
-        return (struct.pack("<ffH", TEMPERATURE_C, TEMPERATURE_C, TEMPERATURE_SAMPLES),)
 
     # -- memory
 
@@ -208,10 +147,10 @@ class Controls:
         device = self.device
         (data,) = parameters
         self._check_inactive()
-        header = ApplicationHeader.decode(data, device.runtime)
-        limit = MAX_APPLICATIONS[device.runtime]
+        header = device.wire.header.decode(data)
+        limit = device.wire.runtime.max_applications
         require(
-            len(device.applications) < limit,
+            len(self.firmware.applications) < limit,
             S.CONTEXT_SWITCH_STATUS_INVALID_APPLICATION_INDEX,
             f"more than {limit} applications",
         )
@@ -220,15 +159,15 @@ class Controls:
             S.CONTEXT_SWITCH_STATUS_INVALID_DYNAMIC_CONTEXT_COUNT,
             f"{header.dynamic_contexts_count} dynamic contexts",
         )
-        channels = MAX_CONFIG_CHANNELS[device.runtime]
+        channels = device.wire.runtime.max_config_channels
         require(
-            header.config_channels_count <= channels,
+            (header.config_channels_count or 0) <= channels,
             S.CONTEXT_SWITCH_STATUS_INVALID_CFG_CHANNELS_COUNT,
             f"{header.config_channels_count} config channels, at most {channels}",
         )
         require(header.batch_size > 0, S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE, f"batch size {header.batch_size}")
-        application = Application(len(device.applications), header, data)
-        device.applications.append(application)
+        application = Application(len(self.firmware.applications), header, data)
+        self.firmware.applications.append(application)
         if header.external_action_list_address:
             self._load_external(application)
         return ()
@@ -246,15 +185,14 @@ class Controls:
         )
 
     def _set_context_info(self, parameters: Parameters) -> Parameters:
-        device = self.device
         is_first, is_last, kind, data = parameters
         self._check_inactive()
         require(
-            bool(device.applications),
+            bool(self.firmware.applications),
             S.CONTEXT_SWITCH_TASK_STATUS_USER_SENT_CONTEXT_CONTROL_BEFORE_MAIN_HEADER_CONTROL,
             "a context before any network-group header",
         )
-        application = device.applications[-1]
+        application = self.firmware.applications[-1]
         if is_first != b"\0":
             self._partial = None
             self._check_context_type(application, kind[0])
@@ -292,17 +230,28 @@ class Controls:
     def _store_context(self, application: Application, kind: int, data: bytes) -> None:
         self._check_context_type(application, kind)
         context = Context(ContextType(kind), application.next_index(), data)
-        context.parse(self.device.runtime, self.device.profile.config_style)
+        context.parse(self.device.wire, self.device.profile.config_style)
+        self._check_known(context)
         self._check_sram(len(data))
         application.contexts.append(context)
+
+    def _check_known(self, context: Context) -> None:
+        """An action that a user added is known where it has a handler."""
+        for step in context.steps if self.device.own_handlers or len(ACTIONS) > len(HANDLERS) else ():
+            require(
+                step.type in self.firmware.handlers,
+                S.CONTEXT_SWITCH_STATUS_READ_INVALID_ACTION_TYPE,
+                f"nothing serves the action {step.type.name}",
+            )
 
     def _check_sram(self, size: int) -> None:
         """Integrated devices keep the lists in a small memory, larger ones go through DDR (firmware-actions.md 4)."""
         device = self.device
-        if device.applications[-1].header.external_action_list_address or device.profile.config_style != "bursts":
+        header = self.firmware.applications[-1].header
+        if header.external_action_list_address or device.profile.config_style != "bursts":
             return
-        used = sum(len(context.action_list) for one in device.applications for context in one.contexts)
-        limit = ACTION_LIST_SRAM[device.runtime]
+        used = sum(len(context.action_list) for one in self.firmware.applications for context in one.contexts)
+        limit = device.wire.runtime.action_list_sram
         require(
             used + size <= limit,
             S.CONTEXT_SWITCH_STATUS_SRAM_MEMORY_FULL,
@@ -311,7 +260,7 @@ class Controls:
 
     def _check_inactive(self) -> None:
         require(
-            self.device.firmware.state in (State.RESET, State.FAILED, State.STOPPED),
+            self.firmware.phase in (State.RESET, State.FAILED, State.STOPPED),
             S.CONTEXT_SWITCH_STATUS_CANT_CONFIGURE_HEF_WHILE_ACTIVATED,
             "an application is active",
         )
@@ -321,9 +270,12 @@ class Controls:
         status, index = parameters[:2]
         dynamic_batch, batch_count = (int.from_bytes(parameter, "little") for parameter in parameters[2:])
         if status == bytes([ContextSwitchStatus.RESET]):
-            if device.firmware.state is not State.RESET:
+            if self.firmware.phase is not State.RESET:
                 device.clock.run_to(device.clock.time + round(device.profile.deactivate_ns))
-            device.firmware.reset()
+            self._leave()
+            return ()
+        if status == bytes([ContextSwitchStatus.PAUSED]) and device.wire.runtime.pauses:
+            self._pause(index[0])
             return ()
         require(
             status == bytes([ContextSwitchStatus.ENABLED]),
@@ -331,11 +283,11 @@ class Controls:
             f"state machine status {status.hex()}",
         )
         require(
-            index[0] < len(device.applications),
+            index[0] < len(self.firmware.applications),
             S.CONTEXT_SWITCH_STATUS_INVALID_APPLICATION_INDEX,
-            f"application {index.hex()} of {len(device.applications)}",
+            f"application {index.hex()} of {len(self.firmware.applications)}",
         )
-        application = device.applications[index[0]]
+        application = self.firmware.applications[index[0]]
         require(
             application.complete,
             S.CONTEXT_SWITCH_STATUS_INVALID_DYNAMIC_CONTEXT_COUNT,
@@ -346,31 +298,61 @@ class Controls:
             S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE,
             f"dynamic batch {dynamic_batch} exceeds the configured {application.header.batch_size}",
         )
-        self._enable(application, dynamic_batch, batch_count)
+        if application is self.firmware.application:
+            self._hold(False)
+        self._activate(application, dynamic_batch, batch_count)
         return ()
 
-    def _enable(self, application: Application, dynamic_batch: int, batch_count: int) -> None:
+    def _leave(self) -> None:
+        self.firmware.reset()
+        self.device.burst.held = False
+        self._rare.left()
+
+    def _pause(self, index: int) -> None:
+        """Hold inputs back until the next ENABLE; what is inside comes out (firmware-actions.md 5.3, house rule)."""
+        application = self.firmware.application
+        require(
+            self.firmware.phase is State.RUNNING and application is not None,
+            S.CONTEXT_SWITCH_STATUS_INVALID_STATE_MACHINE_STATUS,
+            "nothing runs that could be paused",
+        )
+        assert application is not None
+        require(
+            index in (application.index, IGNORE_APPLICATION_INDEX),
+            S.CONTEXT_SWITCH_STATUS_INVALID_APPLICATION_INDEX,
+            f"application {index} does not run",
+        )
+        self._hold(True)
+
+    def _hold(self, held: bool) -> None:
+        device = self.device
+        if device.burst.held != held:
+            device.burst.held = held
+            device.core.supplied()
+
+    def _activate(self, application: Application, dynamic_batch: int, batch_count: int) -> None:
         # the reply comes once the activation context has run, the rest goes on behind it (silicon-facts.md b)
-        firmware, device = self.device.firmware, self.device
+        firmware, device = self.firmware, self.device
         if firmware.application not in (None, application):
+            self._rare.left()
+            device.burst.held = False
             device.clock.run_to(device.clock.time + round(device.profile.deactivate_ns))
         firmware.enable(application, dynamic_batch, batch_count)
-        device.clock.run_until(lambda: firmware.state is not State.ACTIVATING)
-        if firmware.state is State.FAILED and firmware.error is not None:
+        device.clock.run_until(lambda: firmware.phase is not State.ACTIVATING)
+        if firmware.phase is State.FAILED and firmware.error is not None:
             raise FirmwareStopError(firmware.error.status, firmware.error.message)
 
     def _download_context_action_list(self, parameters: Parameters) -> Parameters:
         group, kind = int.from_bytes(parameters[0], "big"), parameters[1][0]
         index = int.from_bytes(parameters[2], "little")  # not swapped (firmware-actions.md 5.4)
         offset = int.from_bytes(parameters[3], "big")
-        device = self.device
         require(
-            group < len(device.applications),
+            group < len(self.firmware.applications),
             S.CONTEXT_SWITCH_STATUS_INVALID_APPLICATION_INDEX,
-            f"application {group} of {len(device.applications)}",
+            f"application {group} of {len(self.firmware.applications)}",
         )
         require(kind in CONTEXT_TYPES, S.CONTEXT_SWITCH_STATUS_INVALID_CONTEXT_TYPE, f"context type {kind}")
-        application = device.applications[group]
+        application = self.firmware.applications[group]
         contexts = [one for one in application.contexts if one.type == kind]
         require(
             index < len(contexts),
@@ -383,33 +365,33 @@ class Controls:
         return (
             _be32(ACTION_LIST_BASE + position * ACTION_LIST_STRIDE),
             bytes([offset + len(part) >= len(data)]),
-            _be32(device.firmware.batch_index),
+            _be32(self.firmware.batch_index),
             _be32(0),
             part,
         )
 
     def _main_header(self, parameters: Parameters) -> Parameters:
-        runtime = self.device.runtime
-        headers = b"".join(application.header_bytes for application in self.device.applications)
-        size = application_header_size(runtime) * MAX_APPLICATIONS[runtime]
-        return (bytes([len(self.device.applications)]) + headers.ljust(size, b"\0"),)
+        wire = self.device.wire
+        headers = b"".join(application.header_bytes for application in self.firmware.applications)
+        size = wire.header.size * wire.runtime.max_applications
+        return (bytes([len(self.firmware.applications)]) + headers.ljust(size, b"\0"),)
 
     def _config_timestamp(self, parameters: Parameters) -> Parameters:
         enabled = parameters[1] != b"\0"
         # 5.2 widens the field but still swaps only 16 bits of it (firmware-actions.md 5.5)
         batch = int.from_bytes(parameters[0][:2], "big")
-        self.device.timestamp_batch = batch if enabled else None
+        self.device.probe.timestamp_batch = batch if enabled else None
         return ()
 
     def _clear_configured_apps(self, parameters: Parameters) -> Parameters:
         self._check_inactive()
-        self.device.firmware.reset()
-        self.device.applications.clear()
+        self._leave()
+        self.firmware.forget_applications()
         self._partial = None
         return ()
 
     def _config_breakpoint(self, parameters: Parameters) -> Parameters:
-        breakpoints = self.device.breakpoints
+        breakpoints = self.device.probe.breakpoints
         number, control = int.from_bytes(parameters[0], "little"), parameters[1][0]
         if control == _BREAKPOINT_SET:
             require(
@@ -417,7 +399,7 @@ class Controls:
                 S.CONTEXT_SWITCH_STATUS_USER_MUST_CLEAR_OR_REACH_BREAKPOINT_BEFORE_SETTING_NEW_ONE,
                 f"breakpoint {number} is set already",
             )
-            breakpoints.places[number] = decode_place(parameters[2], self.device.runtime)
+            breakpoints.places[number] = self.device.wire.breakpoint.decode(parameters[2])
         elif control == _BREAKPOINT_CONTINUE:
             require(
                 breakpoints.status(number) is BreakpointStatus.REACHED_BREAKPOINT,
@@ -436,44 +418,30 @@ class Controls:
 
     def _breakpoint_status(self, parameters: Parameters) -> Parameters:
         number = int.from_bytes(parameters[0], "little")
-        return (bytes([self.device.breakpoints.status(number)]),)
+        return (bytes([self.device.probe.breakpoints.status(number)]),)
 
     def _signal_cache_updated(self, parameters: Parameters) -> Parameters:
-        self.device.cache_signals += 1
+        self.device.cache.signals += 1
         self.device.core.changed.notify()
         return ()
-
-    def _change_hw_infer_status(self, parameters: Parameters) -> Parameters:
-        require(any(parameters[4]), S.CONTROL_PROTOCOL_STATUS_INVALID_CHANNELS_INFO_LENGTH, "no channels are named")
-        raise FirmwareStopError(S.CONTROL_STATUS_UNSUPPORTED_OPCODE, "hw-infer is not modelled")
-
-    def _run_bist_test(self, parameters: Parameters) -> Parameters:
-        # which blocks may be tested is not public; seen for one that may not (silicon-facts.md d)
-        raise FirmwareStopError(S.CONTROL_PROTOCOL_STATUS_INVALID_BYPASS_SELECTION, "self-test is not modelled")
 
     # -- others
 
     def _reset(self, parameters: Parameters) -> Parameters:
-        self.device.soft_reset()
+        self.firmware.restart()
+        self.device.burst.held = False
+        self._rare.forget()
         self._partial = None
         return ()
 
     def _signal_driver_down(self, parameters: Parameters) -> Parameters:
-        self.device.firmware.reset()
+        self._leave()
         return ()
 
 
 CONTEXT_TYPES = frozenset(int(kind) for kind in ContextType)
 ACTION_LIST_BASE = 0x000A0000  # where the lists lie in the core's memory is not public; any non-zero base will do
 ACTION_LIST_STRIDE = 0x1000
-
-
-def opcode_name(opcode: int) -> str:
-    """The name of an opcode, also where it has none."""
-    try:
-        return Opcode(opcode).name
-    except ValueError:
-        return f"opcode {opcode}"
 
 
 def _be32(value: int) -> bytes:

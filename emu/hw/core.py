@@ -1,46 +1,56 @@
 """The NN core as frames see it: what flows in through the active inputs comes out of the active outputs.
 
 A `FramePass` carries the frames of one network through one context. It exists from the moment the context's list has
-nothing more to configure before it waits for data (or ends); its instants come from the timing model, counted from the
-action that granted the input. A frame costs two discrete events: one to take the input, one to deliver all outputs.
+nothing more to configure before it waits for data (or ends); what it takes is moved by the links, what it gives is made
+here: synthetic bytes, or those of a model of the network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import ClassVar
 
 import simpy
 
 from emu.hw.application import Context
+from emu.hw.border import CoreModel, HostPort, Model, StreamLabel
 from emu.hw.clock import Clock, Signal
 from emu.hw.cluster import Clusters
-from emu.hw.fingerprint import Moment
+from emu.hw.computed import ComputedFrames
+from emu.hw.config.execute import Held
+from emu.hw.descriptors import put, take
+from emu.hw.fingerprint import Lists, Moment
+from emu.hw.frame_events import FrameEvents
+from emu.hw.gating import Gates
+from emu.hw.internal import InternalMemory
+from emu.hw.link import Link
 from emu.hw.nms import NmsUnits
-from emu.hw.passes import FramePass, HostPort, OpenedInput
-from emu.hw.payload import Content, Essence, Payload, digest, kept, synthetic
+from emu.hw.passes import Frame, FramePass, OpenedInput
+from emu.hw.payload import Content, Essence, digest, kept, synthetic
+from emu.hw.probe import Probe
+from emu.hw.run_checks import misdirected
+from emu.hw.supply import Supply, settle
 from emu.hw.tasks import BurstCreditsTask, DdrBufferingTask
-from emu.hw.timing import Flow
-from emu.hw.vdma import Edge, EdgeKind, HostBufferType, Vdma
+from emu.hw.unit import Unit
+from emu.hw.vdma import Edge, EdgeKind, Vdma
 from emu.sequencer.program import Direction
-from emu.trace.events import Event, Kind, Tracer
+from emu.timing.model import Flow
+from emu.timing.passage import Passage
+from emu.trace.hazards import Hazard
 
-# frames that are always played one by one at the end of a jump, so that everything in flight is real again
-JUMP_TAIL = 16
-JUMP_HEAD = 8
-
-
-class TransferObserver(Protocol):
-    """Sees each frame that passes a channel, with the digest of its content."""
-
-    def transfer(self, edge: Edge, frame: int, digest: bytes) -> None: ...
+# frames that are always played one by one behind a jump, so that everything in flight is real again
+JUMP_TAIL = 4
+JUMP_HEAD = 4
+_TOLD = 3  # units that are missing, of which a stall tells
 
 
 @dataclass(eq=False)
-class Core:
+class Core(Unit):
     """The active edge layers and the passes over them. `changed` wakes whoever waits for anything here."""
+
+    name: ClassVar[str] = "core"
 
     clock: Clock
     vdma: Vdma
@@ -48,31 +58,63 @@ class Core:
     nms: NmsUnits
     burst: BurstCreditsTask
     ddr: DdrBufferingTask
-    moment: Callable[[], Moment]
+    links: Mapping[Direction, Link]
+    moment: Callable[[Lists], Moment]
+    gates: Gates
+    report: Callable[[Hazard, int], None]
     seed: int = 0
     host: HostPort | None = None
-    tracer: Tracer | None = None
+    probe: Probe = field(default_factory=Probe)
     stream_names: dict[int, str] = field(default_factory=dict)
+    labels: Mapping[int, StreamLabel] = field(default_factory=dict)
+    asked_by_context: bool = False  # the contexts of the labels say which of them the host asked for
     transfers: dict[int, int] = field(default_factory=dict)
     interrupts: Callable[[int, Callable[[], None]], None] | None = None
-    observer: TransferObserver | None = None
-    opened: dict[int, OpenedInput] = field(default_factory=dict)
+    carried: Callable[[int, Content | None], Content | None] | None = None
     edges: dict[tuple[Direction, int], Edge] = field(default_factory=dict)
     passes: list[FramePass] = field(default_factory=list)
     jumps: int = 0
-    may_jump: bool = True
     application: int = -1
+    computed: ComputedFrames | None = None
+    core_model: CoreModel | None = None
+    held: Callable[[], Held | None] | None = None
+    _untold: dict[int, list[int]] = field(default_factory=dict)  # when frames were through, by channel
 
     def __post_init__(self) -> None:
-        self.changed = Signal(self.clock)
+        self.supply = Supply(self.burst, self.ddr)
+        self.internal = InternalMemory(self.vdma)
+        self.changed = Signal(self.clock, self.supplied)
+        self._told = FrameEvents(self.probe, self.clock)
+        self._stuck = self._asking = False
+
+    @property
+    def opened(self) -> dict[int, OpenedInput]:
+        """What OPEN_BOUNDARY_INPUT_CHANNEL said of each boundary input."""
+        return self.supply.opened
+
+    def reset(self) -> None:
+        self.abort()
+        self.edges.clear()
+        self.opened.clear()
+
+    def state(self, now: int) -> tuple[object, ...]:
+        return (
+            tuple(edge.state() for edge in self.edges.values()),
+            tuple((packed, one.stream, one.network, one.frame_periph_size) for packed, one in self.opened.items()),
+            tuple(one.state(now) for one in self.passes),
+        )
+
+    def begin(self, application: int, model: Model | None, core_model: CoreModel | None) -> None:
+        """Another application runs from now on; `model` and `core_model` compute for it."""
+        self.application = application
+        self.core_model = core_model
+        self.computed = None if model is None else ComputedFrames(model)
+        self._untold.clear()
 
     # -- edges
 
     def edge_of_channel(self, packed: int) -> Edge | None:
-        for edge in self.edges.values():
-            if edge.channel.packed == packed:
-                return edge
-        return None
+        return next((edge for edge in self.edges.values() if edge.channel.packed == packed), None)
 
     def participants(self) -> list[Edge]:
         """Active edges that are not routed to a dummy stream."""
@@ -90,15 +132,24 @@ class Core:
     def open(
         self,
         context: Context,
+        executing: Context,
         flow: Flow,
+        passage: Callable[[Flow, list[Edge]], Passage],
         origin: int,
         gate: int,
         batch: int,
         limit: int | None,
         first_frame: int,
+        lists: Lists,
+        before: int | None,
     ) -> None:
-        """Let the granted inputs flow, one pass per network."""
+        """Let the granted inputs flow through a context, one pass per network.
+
+        `executing` is the list that does so when it has come to action `before` (None: to its end).
+        """
         edges = self.participants()
+        for hazard in misdirected(context, edges, self.labels, self.asked_by_context):
+            self.report(hazard, self.clock.time)
         networks = sorted({e.network for e in edges if e.direction is Direction.H2D and e.fetched})
         for network in networks or [0]:
             # an edge of a network that has no input of its own goes with the first one
@@ -107,37 +158,42 @@ class Core:
                 if networks
                 else edges
             )
-            its_flow = flow
-            slowest = max((e.channel.slow * e.frame_bytes for e in mine if e.channel.slow > 1), default=0.0)
-            if slowest:
-                # an injected fault: the channel needs that much longer for each frame
-                extra = slowest / self.vdma.profile.link.bytes_per_second * 1e9
-                interval = max(flow.interval_ns, extra)
-                its_flow = replace(flow, latency_ns=flow.latency_ns + extra, interval_ns=interval)
+            only = network if len(networks) > 1 else None
+            outputs = [e for e in mine if e.direction is Direction.D2H]
+            outputs.sort(key=lambda edge: edge.boundary)  # what the host waits for is the last of what ends together
+            for edge in mine:
+                settle(edge)
             one = FramePass(
                 core=self,
                 context=context,
-                network=network if len(networks) > 1 else None,
+                network=only,
                 inputs=[e for e in mine if e.direction is Direction.H2D],
-                outputs=[e for e in mine if e.direction is Direction.D2H],
-                flow=its_flow,
+                outputs=outputs,
+                flow=flow,
+                passage=passage(flow, outputs),
                 origin=origin,
                 gate=gate,
                 batch=batch,
                 limit=limit,
                 first_frame=first_frame,
+                lists=lists,
+                needs=self.gates.needed(context, executing, only, before, batch),
             )
             for edge in mine:
-                edge.done = 0
+                edge.most = None
+                if edge.channel.lost and not edge.boundary:  # an injected fault: it lacks a frame of the batch
+                    edge.most = max(0, (batch if limit is None else limit) - 1)
+                    edge.channel.lost = 0
             self.passes.append(one)
-            self.clock.process(one.run())
+            one.begin()
         self.changed.notify()
 
     def abort(self) -> None:
         """Stop all passes (reset, batch switch); frames in flight are lost, claimed buffers go back to the host."""
         for one in self.passes:
-            one.cancelled = True
+            one.cancel()
             for edge in one.inputs + one.outputs:
+                self.links[edge.direction].drop(edge.transfer)
                 if edge.boundary:
                     edge.channel.claimed = edge.channel.processed
         self.passes.clear()
@@ -164,215 +220,226 @@ class Core:
                 return one
         return None
 
-    # -- one frame
+    # -- what a pass asks for
+
+    def supplied(self) -> None:
+        """Something changed: what waits is tried again, at this instant."""
+        if self._stuck and not self._asking:
+            self._asking = True
+            self.clock.call(self.clock.time, self._retry)
+
+    def stick(self) -> None:
+        """Something waits for a change."""
+        self._stuck = True
+
+    def _retry(self, _: simpy.Event) -> None:
+        self._stuck = self._asking = False
+        for one in list(self.passes):
+            one.retry()
 
     def blocked(self, one: FramePass) -> str:
         """Why the next frame cannot enter; empty if it can."""
         if not one.inputs:
             return "no active input feeds the core"
+        supply = self.supply
         hungry = ""
         for edge in one.inputs:
-            reason = self._input_blocked(edge)
+            reason = supply.input_blocked(edge)
             if not reason:
                 continue
-            if not self._queue_empty(edge):
+            if not supply.queue_empty(edge):
                 return f"{edge.describe()}: {reason}"
             hungry = hungry or f"{edge.describe()}: {reason}"
-        for edge in one.outputs:
-            reason = self._output_blocked(edge, one.frames_inside)
-            if reason:
-                return f"{edge.describe()}: {reason}"
+        inside = one.launched - one.completed
+        if inside > one.frames_inside:
+            return f"{inside} frames are inside, and none leaves"
         # that the host is late is the last thing to say: everything else is a fault of the lists
         return hungry
 
     def starved(self, one: FramePass) -> bool:
         """Whether every input that blocks does so for want of host frames."""
-        reasons = [(edge, self._input_blocked(edge)) for edge in one.inputs]
-        return all(not reason or self._queue_empty(edge) for edge, reason in reasons)
+        supply = self.supply
+        return all(not supply.input_blocked(edge) or supply.queue_empty(edge) for edge in one.inputs)
 
-    def _queue_empty(self, edge: Edge) -> bool:
-        channel = edge.channel
-        return (
-            edge.boundary
-            and channel.host_opened
-            and not channel.paused
-            and channel.packed in self.burst.jobs
-            and self.burst.running
-            and channel.available - channel.claimed < edge.descriptors_per_frame
-        )
+    def held_back(self, one: FramePass, edge: Edge) -> bool:
+        """Whether the next frame cannot leave over an edge; `held` of the pass says why."""
+        if self._lacking(one):
+            return True
+        if edge.direction is Direction.D2H:
+            reason = self.supply.output_blocked(edge)
+            if reason:
+                one.held = f"{edge.describe()}: {reason}"
+                return True
+        return False
 
-    def _edge_blocked(self, edge: Edge) -> str:
-        channel = edge.channel
-        if channel.stalled:
-            return "the channel is stalled"
-        if channel.mapped_stream is not None and channel.mapped_stream != edge.stream:
-            return f"its channel is mapped to stream {channel.mapped_stream}"
-        return self._ddr_blocked(edge) if edge.kind is EdgeKind.DDR else ""
+    def _lacking(self, one: FramePass) -> bool:
+        """Whether something that frames need is missing (units.md 5)."""
+        edition = self.gates.edition
+        if one.checked != edition:
+            one.checked = edition
+            missing = list(self.gates.missing(one.needs))
+            one.lacks = "; ".join(missing[:_TOLD])
+            if len(missing) > _TOLD:
+                one.lacks += f"; and {len(missing) - _TOLD} more units"
+        if one.lacks:
+            one.held = one.lacks
+        return bool(one.lacks)
 
-    def _input_blocked(self, edge: Edge) -> str:
-        channel = edge.channel
-        blocked = self._edge_blocked(edge)
-        if blocked or edge.kind is EdgeKind.DDR:
-            return blocked
-        if not edge.fetched:
-            return "no FETCH_DATA_FROM_VDMA_CHANNEL granted it credits"
-        if not edge.boundary:
-            return ""
-        if not channel.host_opened:
-            return "its host side was never opened"
-        if channel.paused:
-            return "the channel is paused"
-        job = self.burst.jobs.get(channel.packed)
-        if job is None or not self.burst.running:
-            return "the burst-credits task gives it no credits (not started)"
-        opened = self.opened.get(channel.packed)
-        if opened is not None and opened.frame_periph_size != job.frame_periph_size:
-            return (
-                f"FETCH_DATA grants {job.frame_periph_size} bytes a frame, "
-                f"OPEN_BOUNDARY_INPUT_CHANNEL announced {opened.frame_periph_size}"
-            )
-        if channel.available - channel.claimed < edge.descriptors_per_frame:
-            return f"the host has queued no further frame ({channel.counters()})"
-        return ""
+    def move(self, edge: Edge, most: float, early: float, done: partial[None]) -> None:
+        """Move a frame over an edge, at `most` bytes/ns; it began `early` ns, a part of one, before now."""
+        link, channel = self.links[edge.direction], edge.channel
+        if channel.slow > 1:
+            most = min(most, link.rate / channel.slow)  # an injected fault
+        link.start(edge.transfer, edge.frame_bytes * edge.transfers, most, early, done)
 
-    def _output_blocked(self, edge: Edge, frames_inside: int) -> str:
-        channel = edge.channel
-        blocked = self._edge_blocked(edge)
-        if blocked or not edge.boundary:
-            return blocked
-        if not channel.host_opened:
-            return "its host side was never opened"
-        # a frame needs its buffer when it comes out; the core may hold as many more as are under way in it
-        inside = frames_inside * edge.transfers * edge.descriptors_per_frame
-        if self._lacks_buffer(edge) or channel.claimed - channel.available >= inside > 0:
-            return f"the host has queued no buffer ({channel.counters()})"
-        if not inside and channel.available - channel.claimed < edge.buffer.descriptors_per_transfer:
-            return f"the host has queued no buffer ({channel.counters()})"
-        return ""
+    def early(self, edge: Edge) -> float:
+        """By which part of a nanosecond the transfer over an edge that is done now was done before this event."""
+        return self.links[edge.direction].early
 
-    def _lacks_buffer(self, edge: Edge) -> bool:
-        """Whether the next frame out has nowhere to go; an NMS frame is many transfers, queued one by one."""
-        channel = edge.channel
-        return edge.boundary and channel.available - channel.processed < channel.descriptors_per_transfer
+    # -- one frame
 
-    def _ddr_blocked(self, edge: Edge) -> str:
-        if edge.buffer.buffer_type == HostBufferType.CCB:
-            return ""  # the pair is linked in hardware (vdma.md 3.3)
-        pairs = self.ddr.pairs.values()
-        packed = edge.channel.packed
-        if not any(packed in (pair.h2d, pair.d2h) for pair in pairs):
-            return "no ADD_DDR_PAIR_INFO names its channel"
-        if not self.ddr.running:
-            return "the DDR-buffering task is not running"
-        return ""
-
-    def claim(self, one: FramePass) -> list[Payload]:
-        """Reserve the descriptors of the next frame; returns its inputs."""
-        contents: list[Payload] = []
+    def come(self, one: FramePass, frame: Frame) -> None:
+        """A frame begins to come in: its descriptors are taken, and what they point to."""
         wanted = self._contents_wanted(one)
+        if one.reads_memory:
+            self._check_written(one, frame.index)
         for edge in one.inputs:
-            channel = edge.channel
-            per_frame = edge.descriptors_per_frame
+            content: Content | None = None
             if edge.boundary:
-                number = channel.claimed // per_frame
-                channel.claimed += per_frame
-                if wanted and self.host is not None:
-                    contents.append(kept(self.host.input_content(channel, number)))
+                content = take(edge, wanted)
             elif wanted and edge.kind is not EdgeKind.DDR:
-                contents.append(kept(self._internal_content(edge, one.launched)))
-        for edge in one.outputs:
-            if edge.boundary:
-                edge.channel.claimed += edge.descriptors_per_frame * edge.transfers
-        return contents
+                content = self.internal.read(edge, frame.index)
+            if self.carried is not None:
+                content = self.carried(edge.channel.packed, content)
+            # rows of a DDR portal are the core's own: what it reads follows from its inputs, unless it was damaged
+            if wanted and (edge.kind is not EdgeKind.DDR or content is not None):
+                frame.contents.append(kept(content))
+                if edge.kind is EdgeKind.DDR:
+                    frame.arrived = None
+                elif self.core_model is not None and frame.arrived is not None:
+                    frame.arrived[edge.stream] = content
+                if self.computed is not None and edge.boundary:
+                    name = self.stream_names.get(edge.channel.packed, "")
+                    self.computed.arrived(one.first_frame + frame.index, name, content)
+        if self.carried is not None:
+            for edge in one.outputs:
+                damaged = self.carried(edge.channel.packed, None) if edge.kind is EdgeKind.DDR else None
+                if damaged is not None:
+                    frame.contents.append(kept(damaged))
+                    frame.arrived = None
+        if one.launched == one.wanted:
+            self.changed.notify()
+
+    def _check_written(self, one: FramePass, frame: int) -> None:
+        """Inter-context inputs read what an earlier context wrote; the caches of a runtime hold zeros at first."""
+        for edge in one.inputs:
+            # a capture may hold fewer descriptors than its lists have: of those nothing is known
+            if edge.kind is EdgeKind.INTER_CONTEXT and not self.internal.is_written(edge, frame):
+                where = f"{one.context.name}, {edge.describe()}"
+                what = f"frame {frame} of the batch, at 0x{edge.buffer.dma_address:X}"
+                self.report(Hazard("read-unwritten", where, what), self.clock.time)
 
     def _contents_wanted(self, one: FramePass) -> bool:
         """Whether anybody will look at what this pass puts out: the host, or a later context."""
-        if self.observer is not None or (self.host is not None and self.host.keeps_outputs):
+        if self.probe.observers or self.carried is not None or (self.host is not None and self.host.keeps_outputs):
             return True
         return one.writes_memory
 
-    def take(self, one: FramePass, frame: int, contents: list[Payload]) -> None:
-        """The input of a frame has been fetched; schedule its outputs."""
-        now = self.clock.time
-        if self.observer is not None:
+    def came(self, one: FramePass, frame: Frame, edge: Edge) -> None:
+        """All bytes of a frame have come in over an edge."""
+        self._count(one, edge)
+        if edge.boundary:
+            edge.channel.processed += edge.claims
+        if self.probe.tracer is not None:
+            self._told.transfer(one, edge, frame.index, self.application, self.stream_names)
+        if edge.boundary:
+            self._interrupt(edge)
+
+    def all_in(self, one: FramePass, frame: Frame) -> None:
+        """The whole input of a frame is there."""
+        probe = self.probe
+        if probe.observers:
             carried = [edge for edge in one.inputs if edge.kind is not EdgeKind.DDR]
-            for edge, content in zip(carried, contents, strict=False):
-                self.observer.transfer(edge, one.first_frame + frame, content.key)
-        for edge in one.inputs:
-            self._count(one, edge, 1)
-            if self.tracer is not None:
-                self._trace(one, edge, frame, now)
-            if edge.boundary and self.host is not None:
-                if self.interrupts is None:
-                    self.host.input_done(edge.channel, 1, now)
-                else:
-                    self.interrupts(edge.channel.packed, partial(self._input_done, edge))
-        common = Essence(contents, self.moment()) if self._contents_wanted(one) else None
-        self.clock.at(one.instant(one.flow.output_done_ns(frame)), partial(self._deliver, one, frame, common))
+            for edge, content in zip(carried, frame.contents, strict=False):
+                for observer in probe.observers:
+                    observer.transfer(edge, one.first_frame + frame.index, content.key)
+        if self._contents_wanted(one):
+            frame.common = Essence(frame.contents, self.moment(one.lists))
 
-    def _input_done(self, edge: Edge) -> None:
-        assert self.host is not None
-        self.host.input_done(edge.channel, 1, self.clock.time)
-
-    def _output_done(self, edge: Edge, number: int, content: Content | None) -> None:
-        assert self.host is not None
-        self.host.output_done(edge.channel, number, content, self.clock.time)
-
-    def _deliver(self, one: FramePass, frame: int, common: Essence | None) -> None:
-        if one.cancelled:
+    def _interrupt(self, edge: Edge) -> None:
+        """A descriptor that asks for it was processed: the host's interrupt of a boundary channel."""
+        host = self.host
+        if host is None:
             return
-        if one.completed < frame or [edge for edge in one.outputs if self._lacks_buffer(edge)]:
-            self.clock.process(self._deliver_later(one, frame, common))
-            return
-        now = self.clock.time
-        number = one.first_frame + frame
-        for edge in one.outputs:
-            content = None if common is None else self._content(one, edge, number, common)
-            self._count(one, edge, 1)
-            if self.observer is not None:
-                self.observer.transfer(edge, number, digest(content))
-            if self.tracer is not None:
-                self._trace(one, edge, frame, now)
-            if edge.boundary:
-                if self.host is not None:
-                    if self.interrupts is None:
-                        self.host.output_done(edge.channel, number, content, now)
-                    else:
-                        self.interrupts(edge.channel.packed, partial(self._output_done, edge, number, content))
-            elif content is not None:
-                self._write_internal(edge, frame, content)
-        one.completed += 1
+        packed = edge.channel.packed
+        if self.interrupts is None:
+            host.interrupt(packed, (self.clock.time,))
+        else:
+            self._untold.setdefault(packed, []).append(self.clock.time)
+            self.interrupts(packed, partial(self._tell_host, packed))
+
+    def _tell_host(self, packed: int) -> None:
+        assert self.host is not None
+        self.host.interrupt(packed, self._untold.pop(packed, ()))
+
+    def gone(self, one: FramePass, frame: Frame, edge: Edge) -> None:
+        """A frame has left over an edge: it is in host memory."""
+        probe = self.probe
+        number = one.first_frame + frame.index
+        content = None if frame.common is None else self._content(one, edge, number, frame, frame.common)
+        if self.carried is not None and edge.kind is not EdgeKind.DDR:
+            content = self.carried(edge.channel.packed, content)
+        self._count(one, edge)
+        for observer in probe.observers:
+            observer.transfer(edge, number, digest(content))
+        if edge.boundary:
+            put(edge, content)
+        elif content is not None:
+            self.internal.write(edge, frame.index, content)
+        if probe.tracer is not None:
+            self._told.transfer(one, edge, frame.index, self.application, self.stream_names)
+        if edge.boundary:
+            self._interrupt(edge)
+        if edge.done == one.batch:
+            self.changed.notify()  # somebody may wait for just that
+
+    def completed(self, one: FramePass, frame: Frame) -> None:
+        """All outputs of a frame are through."""
         if self.ddr.pairs:
             self.ddr.count_frames(1)
         if self.nms.units:
             self.nms.count_frames(one.network, 1)
         finished = self.clusters.count_frames(one.network, 1)
-        if self.tracer is not None:
-            for lcu in finished:
-                self._trace_unit(lcu.describe(), "done", f"frame {number}")
+        if finished:
+            self.gates.completed(finished)
+        if self.probe.tracer is not None:
+            self._told.done(finished, f"frame {one.first_frame + frame.index}", self.application)
         if one.finished:
             self._finish(one)
-        elif one.completed % one.batch == 0:
+        elif finished or one.completed == one.batch:
             self.changed.notify()
 
-    def _content(self, one: FramePass, edge: Edge, number: int, common: Essence) -> Payload:
+    def _content(self, one: FramePass, edge: Edge, number: int, frame: Frame, common: Essence) -> Content:
         name = self.stream_names.get(edge.channel.packed)
+        if self.core_model is not None and frame.arrived is not None and frame.computed is None:
+            held = None if self.held is None else self.held()
+            frame.computed = self.core_model(number, one.context.index, frame.arrived, held)
         if not edge.boundary or name is None:
             name = f"{one.context.name} stream {edge.stream}"
+        elif self.computed is not None:
+            found = self.computed.output(number, name)
+            if found is not None:
+                return found
+        computed = None if frame.computed is None else frame.computed.get(edge.stream)
+        if computed is not None:
+            return computed
         return synthetic(name, self.seed, number, common, edge.frame_bytes * edge.transfers)
-
-    def _deliver_later(self, one: FramePass, frame: int, common: Essence | None) -> Generator[simpy.Event, None, None]:
-        """Frames stay in the core, in order, until the host has queued buffers for them."""
-        while not one.cancelled and (one.completed < frame or any(self._lacks_buffer(e) for e in one.outputs)):
-            yield self.changed.wait()
-        self._deliver(one, frame, common)
-        self.changed.notify()
 
     def _finish(self, one: FramePass) -> None:
         """All frames of a batch passed: the tasks that served it go idle (firmware-actions.md 8)."""
         if all(other.finished for other in self.passes):
-            if self.tracer is not None and self.burst.running:
-                self._trace_unit("burst-credits task", "idle", f"{one.completed} frames")
+            if self.probe.tracer is not None and self.burst.running:
+                self._told.idle("burst-credits task", f"{one.completed} frames", self.application)
             self.burst.finish()
             self.ddr.reset()
         self.changed.notify()
@@ -380,79 +447,42 @@ class Core:
     def jump(self, one: FramePass) -> int:
         """Advance many frames of a steady, endless flow in one step; returns how many."""
         if (
-            not self.may_jump
-            or self.tracer is not None
+            one.limit is not None
             or self.host is None
-            or one.limit is not None
+            or one.steady < one.frames_inside + JUMP_HEAD
             or one.completed < one.rebased + one.batch
-            or one.launched < one.rebased + one.batch + JUMP_HEAD
+            or self._lacking(one)
         ):
             return 0
-        frames = self.host.free_frames(edge.channel.packed for edge in one.inputs) - JUMP_TAIL
+        tail = JUMP_TAIL + 2 * one.frames_inside
+        frames = self.host.free_frames(edge.channel.packed for edge in one.inputs) - tail
+        if frames > 0:
+            frames = self.probe.skippable(frames)
         if frames <= 0:
             return 0
+        steps: dict[int, int] = {}
         for edge in one.inputs + one.outputs:
             self._count(one, edge, frames)
             if edge.boundary:
-                step = frames * edge.descriptors_per_frame * edge.transfers
-                edge.channel.available += step
-                edge.channel.claimed += step
-        one.launched += frames
-        one.completed += frames
+                channel = edge.channel
+                steps[channel.packed] = step = frames * edge.descriptors_per_frame * edge.transfers
+                channel.available += step
+                channel.claimed += step
+                channel.processed += step
+                channel.register = channel.num_available
         self.ddr.count_frames(frames)
         self.nms.count_frames(one.network, frames)
         self.clusters.count_frames(one.network, frames)
-        last = one.instant(one.flow.output_done_ns(one.launched - 1))
-        self.host.skip(one.inputs, one.outputs, frames, one.flow.interval_ns, last)
+        self.host.skip(steps)
         self.jumps += 1
         return frames
 
-    def _count(self, one: FramePass, edge: Edge, frames: int) -> None:
+    def _count(self, one: FramePass, edge: Edge, frames: int = 1) -> None:
         transfers, channel = frames * edge.transfers, edge.channel
         edge.done += frames
-        channel.processed += transfers * edge.descriptors_per_frame
+        if not edge.boundary:
+            channel.processed += transfers * edge.descriptors_per_frame
         channel.transfers += transfers
         size = transfers * edge.frame_bytes
         channel.bytes += size
         one.context.data_bytes += size
-
-    def _internal_content(self, edge: Edge, frame: int) -> Content | None:
-        found = self.vdma.memory_behind(edge.buffer, frame, edge.descriptors_per_frame)
-        if found is None:
-            return None
-        buffer, offset = found
-        return buffer.content(offset, edge.frame_bytes)
-
-    def _write_internal(self, edge: Edge, frame: int, content: Content) -> None:
-        # a DDR portal is a ring of rows: what remains in it are the rows of the last frame
-        place = 0 if edge.kind is EdgeKind.DDR else frame
-        found = self.vdma.memory_behind(edge.buffer, place, edge.descriptors_per_frame)
-        if found is not None:
-            buffer, offset = found
-            buffer.write(offset, content)
-
-    def _trace_unit(self, unit: str, what: str, cause: str) -> None:
-        assert self.tracer is not None
-        self.tracer.emit(Event(self.clock.time, Kind.UNIT, self.application, action=what, unit=unit, cause=cause))
-
-    def _trace(self, one: FramePass, edge: Edge, frame: int, now: int) -> None:
-        assert self.tracer is not None
-        name = self.stream_names.get(edge.channel.packed, "") if edge.boundary else ""
-        self.tracer.emit(
-            Event(
-                now,
-                Kind.TRANSFER,
-                self.application,
-                one.context.name,
-                unit=edge.channel.describe(),
-                cause=f"{edge.kind.value} stream {edge.stream}" + (f" {name}" if name else ""),
-                bytes=edge.frame_bytes * edge.transfers,
-                frame=one.first_frame + frame,
-                arguments={
-                    "available": edge.channel.available,
-                    "processed": edge.channel.processed,
-                    "transfers": edge.transfers,
-                    "dma_address": edge.buffer.dma_address,
-                },
-            )
-        )

@@ -1,14 +1,16 @@
 """A running hash of what was written into the chip, worked out only when somebody asks.
 
-It is what makes the synthetic outputs depend on the configuration: the content (where independent writes are made in
-another order it stays the same) and, for each context, the order of its writes. Hashing every register costs more than
-writing it, and most runs never look, so writes are noted in a journal that is folded into the hash on demand.
+It is what makes the synthetic outputs depend on the configuration: for each list of an application what its last run
+wrote, in that order. What a frame sees are the lists that configure the context that it passes, so its outputs follow
+from the configuration of its own application and from nothing that happened before. Hashing every register costs more
+than writing it, and most runs never look, so writes are noted in a journal that is folded into the hash on demand.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Protocol
 
 import xxhash
@@ -18,6 +20,10 @@ _WORD64 = (1 << 64) - 1
 _ITEM = struct.Struct("<QQ")
 # the journal of a long run is folded when a context begins and this much is noted
 _MOST_NOTED = 1 << 16
+
+
+# the lists that configure what a frame passes, by the names that `begin` gave them
+Lists = tuple[str, ...]
 
 
 class Hashed(Protocol):
@@ -34,12 +40,13 @@ class Hashed(Protocol):
 
 
 class Moment:
-    """The fingerprint as it is now, worked out when somebody asks."""
+    """The fingerprint of some lists as it is now, worked out when somebody asks."""
 
-    __slots__ = ("_fingerprint", "value")
+    __slots__ = ("_fingerprint", "lists", "value")
 
-    def __init__(self, fingerprint: Fingerprint) -> None:
+    def __init__(self, fingerprint: Fingerprint, lists: Lists) -> None:
         self._fingerprint = fingerprint
+        self.lists = lists
         self.value: int | None = None
 
     def resolve(self) -> int:
@@ -72,8 +79,6 @@ class Fingerprint:
         self._context, self._sequence = "", 0
         self._outer = ("", 0)
         self._sequences: dict[str, int] = {}
-        self._told: tuple[int, int, str] | None = None
-        self._value = 0
 
     def begin(self, context: str) -> None:
         """A context begins to write."""
@@ -85,12 +90,12 @@ class Fingerprint:
         """The context that the last one interrupted goes on."""
         self.note(None)
 
-    def moment(self) -> Moment:
-        """The fingerprint as it is now, to be worked out later or never."""
+    def moment(self, lists: Lists) -> Moment:
+        """The fingerprint of what `lists` wrote as it is now, to be worked out later or never."""
         last = self._journal[-1] if self._journal else None
-        if isinstance(last, Moment):
+        if isinstance(last, Moment) and last.lists == lists:
             return last
-        moment = Moment(self)
+        moment = Moment(self, lists)
         self.note(moment)
         return moment
 
@@ -99,6 +104,11 @@ class Fingerprint:
         """Hash of what stands where, in whatever order it was written."""
         self.fold()
         return self._content
+
+    def written(self) -> dict[str, int]:
+        """For each list by name, a hash of what its last run wrote, in that order."""
+        self.fold()
+        return self._sequences | {self._context: self._sequence}
 
     def clear(self) -> None:
         """Nothing is written any more."""
@@ -117,7 +127,7 @@ class Fingerprint:
                 else:
                     self._write(*_unit(*entry))
             elif isinstance(entry, Moment):
-                entry.value = self._tell()
+                entry.value = self._tell(entry.lists)
             elif isinstance(entry, str):
                 self._sequences[self._context] = self._sequence
                 self._outer = (self._context, self._sequence)
@@ -153,15 +163,12 @@ class Fingerprint:
         self._content = content
         self._sequence = (self._sequence * _MIX + many.digest()) & _WORD64
 
-    def _tell(self) -> int:
+    def _tell(self, lists: Lists) -> int:
         self._sequences[self._context] = self._sequence
-        key = (self._content, self._sequence, self._context)
-        if key != self._told:
-            text = repr((self._content, sorted(self._sequences.items())))
-            self._told, self._value = key, xxhash.xxh3_64_intdigest(text.encode())
-        return self._value
+        return xxhash.xxh3_64_intdigest(repr([self._sequences.get(name, 0) for name in lists]).encode())
 
 
+@lru_cache(maxsize=1 << 14)  # lists that run again program the same units again
 def _unit(what: str, index: int, values: tuple[int, ...]) -> tuple[int, int]:
     """A unit that is programmed through registers whose addresses are not public, as key and value."""
     name = f"{what} {index}"

@@ -8,58 +8,28 @@ dynamic context 0.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Iterable, Set
 
 import simpy
 
-from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, Application, Context, Step
+from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, SETS_UP, Application, Context, Step, list_name
+from emu.hw.chip import Chip
+from emu.hw.execution import Execution, State
 from emu.hw.handlers import HANDLERS
+from emu.hw.handlers.own import handlers_with
+from emu.hw.notifications import RunTimeError
 from emu.hw.periodic import BatchLoop
-from emu.hw.status import FirmwareStatus as S
-from emu.hw.status import FirmwareStopError, require
-from emu.hw.timing import GRANTS, Flow
+from emu.hw.unit import Unit, passed
 from emu.hw.waits import Wait
-from emu.sequencer.actions import FIELD_NAMES, ActionType
 from emu.sequencer.program import ContextType
-from emu.trace.events import Event, Kind
-
-if TYPE_CHECKING:
-    from emu.hw.device import Device
+from emu.timing.model import GRANTS, Flow
+from emu.trace.events import Event, Kind, Subject
+from emu.wire.actions import ActionType, Target, having
+from emu.wire.status import FirmwareStopError
 
 Steps = Generator[simpy.Event, None, None]
-_A = ActionType
-NEXT_CONTEXT = frozenset(
-    {
-        _A.ACTIVATE_BOUNDARY_INPUT,
-        _A.ACTIVATE_BOUNDARY_OUTPUT,
-        _A.ACTIVATE_INTER_CONTEXT_INPUT,
-        _A.ACTIVATE_INTER_CONTEXT_OUTPUT,
-        _A.ACTIVATE_DDR_BUFFER_INPUT,
-        _A.ACTIVATE_DDR_BUFFER_OUTPUT,
-        _A.ACTIVATE_CACHE_INPUT,
-        _A.ACTIVATE_CACHE_OUTPUT,
-        _A.CHANGE_VDMA_TO_STREAM_MAPPING,
-        _A.ADD_DDR_PAIR_INFO,
-        _A.DDR_BUFFERING_START,
-        _A.RESUME_VDMA_CHANNEL,
-    }
-)
-HOST_WAITS = frozenset({_A.APPLICATION_CHANGE_INTERRUPT})
-ALL_ACTIONS = frozenset(_A)
-ACTION_NAMES = {kind: kind.name for kind in _A}
-
-
-class State(Enum):
-    """What the state machine is doing."""
-
-    RESET = "reset"
-    ACTIVATING = "activating"
-    RUNNING = "running"
-    STOPPED = "stopped"  # batch_count reached
-    FAILED = "failed"
+HOST_WAITS = having(waits_for=Target.APPLICATION)
+ALL_ACTIONS = frozenset(ActionType)
 
 
 class ApplicationLeft(Exception):  # noqa: N818 - control flow, not an error
@@ -70,60 +40,28 @@ class BatchSwitched(Exception):  # noqa: N818 - control flow, not an error
     """The batch size of the running application changes."""
 
 
-@dataclass(slots=True)
-class RunTimeError:
-    """What CONTEXT_SWITCH_RUN_TIME_ERROR reports (firmware-actions.md 6)."""
+class Firmware(Execution):
+    """The task of the core CPU and the applications that it keeps."""
 
-    status: S
-    message: str
-    application: int
-    batch: int
-    context: Context
-    action: int
-    action_name: str
+    name = "context-switch task"
 
-
-def check_same_context(preliminary: Context, first: Context) -> None:
-    """A preliminary list that ran as context 0 must have activated what context 0's own list names (house rule)."""
-    ran = [(step.type, step.arguments) for step in preliminary.steps if step.type in NEXT_CONTEXT | GRANTS]
-    named = [(step.type, step.arguments) for step in first.steps if step.type in NEXT_CONTEXT | GRANTS]
-    require(
-        ran == named,
-        S.CONTEXT_SWITCH_STATUS_EDGE_LAYER_ALREADY_SET,
-        "the preliminary list ran as context 0 and activated other edge layers than the list of dynamic_0 names",
-    )
-
-
-class Firmware:
-    """The task of the core CPU. `now` is its own instant in ns, never behind the clock's."""
-
-    def __init__(self, device: Device) -> None:
-        self.device = device
-        self.clock = device.clock
-        self.profile = device.profile
-        self.runtime = device.runtime
-        self.state = State.RESET
-        self.now = 0
-        self.application: Application | None = None
-        self.context: Context | None = None
-        self.step: Step | None = None
-        self.waiting: Wait | None = None
-        self.batch = 1
-        self.batch_count = 0
-        self.batch_index = 0
-        self.frames_done = 0
+    def __init__(self, chip: Chip) -> None:
+        super().__init__(chip)
+        self.applications: list[Application] = []
         self.error: RunTimeError | None = None
         self.context_started = 0
-        self.grant_at: int | None = None
-        self.activated_streams: set[tuple[int, int]] = set()
-        self.batch_switching = False
-        # what a handler wants the trace to say about the action: what it started or moved
-        self.note = ""
-        self.note_bytes = 0
+        self._boundary_wait = Wait(
+            "a frame of the host",
+            lambda: None,
+            lambda: ["all contexts ran without a boundary stream taking or giving a frame"],
+            "a boundary transfer",
+        )
+        self._network_idle_wait = Wait("network idle", lambda: None, self._idle_chain, "network idle")
         self._switch_to: int | None = None
         self._counted_from = 0  # batch_index at the ENABLE that gave batch_count
         self._generation = 0
-        self._costs = {kind: round(self.profile.action_cost(kind.name)) for kind in ActionType}
+        self.handlers = handlers_with(chip.own_handlers) if chip.own_handlers else HANDLERS
+        self._costs = {kind: round(self.profile.action_cost(kind.name)) for kind in self.handlers}
 
     # -- what the controls ask for
 
@@ -131,7 +69,7 @@ class Firmware:
         """CHANGE_CONTEXT_SWITCH_STATUS ENABLED: start, switch application, or switch batch."""
         batch = dynamic_batch or application.header.batch_size
         self.now = max(self.now, self.clock.time)
-        if self.state is State.RUNNING and self.application is application:
+        if self.phase is State.RUNNING and self.application is application:
             self.batch_count, self._counted_from = batch_count, self.batch_index
             if batch != self.batch:
                 self._switch_to = batch
@@ -140,27 +78,53 @@ class Firmware:
         if self.application is not None:
             self.reset()
         self.application, self.batch, self.batch_count = application, batch, batch_count
-        self.state, self.error = State.ACTIVATING, None
+        self.phase, self.error = State.ACTIVATING, None
         self.batch_index = self.frames_done = self._counted_from = 0
         self._switch_to = None
         self._generation += 1
-        self.clock.process(self._run(application, self._generation))
+        self.clock.start(self._run(application, self._generation))
 
     def reset(self) -> None:
         """CHANGE_CONTEXT_SWITCH_STATUS RESET: leave whatever runs, close all channels."""
         self._generation += 1
-        device = self.device
-        device.core.abort()
-        device.core.edges.clear()
-        device.core.opened.clear()
-        device.vdma.reset()
-        device.config.channels.clear()
-        device.burst.reset()
-        device.ddr.reset()
-        device.nms.reset()
-        device.clusters.reset()
+        if self.phase is not State.RESET:  # nothing is configured but by a list that runs
+            self.device.reset_units()
         self.application = self.context = self.step = self.waiting = None
-        self.state = State.RESET
+        self.phase = State.RESET
+
+    def restart(self) -> None:
+        """RESET: the whole chip with its memory; the applications are gone."""
+        self.reset()
+        self.forget_applications()
+        self.device.reset_units(whole_chip=True)
+        self.probe.reset()
+
+    def forget_applications(self) -> None:
+        """CLEAR_CONFIGURED_APPS: what comes next brings its own configuration."""
+        self.applications.clear()
+        self.device.config.cache.clear()
+
+    # -- as a unit
+
+    def parts(self) -> Iterable[Unit]:
+        return self.application.contexts if self.application is not None else ()
+
+    def state(self, now: int) -> tuple[object, ...]:
+        place = self.context and self.context.name, self.step and self.step.number
+        return (
+            self.phase.value,
+            len(self.applications),
+            self._index,
+            place,
+            self.waiting and self.waiting.what,
+            self.batch,
+            self.batch_count,
+            self._switch_to,
+            self.batch_switching,
+            None if self.grant_at is None else passed(self.grant_at, now),
+            sorted(self.activated_streams),
+            passed(self.now, now),
+        )
 
     # -- the task
 
@@ -178,7 +142,7 @@ class Firmware:
         self.now += round(self.profile.enable_ns)
         yield from self._context(application.context(ContextType.ACTIVATION), generation)
         yield from self._meet_clock(generation)
-        self.state = State.RUNNING
+        self.phase = State.RUNNING
         self.device.core.changed.notify()
         # the reply to ENABLE goes out here, before any configuration is fetched (silicon-facts.md b)
         yield self.clock.timeout(0)
@@ -193,7 +157,7 @@ class Firmware:
 
     def _batches(self, application: Application, generation: int) -> Steps:
         first = yield from self._preliminary(application, generation)
-        loop = BatchLoop(self.device, application)
+        loop = BatchLoop(self.device, self)
         moved = -1
         while True:
             for context in application.dynamic[first:]:
@@ -201,19 +165,19 @@ class Firmware:
             self.frames_done += self.batch
             self.batch_index += 1
             if self.batch_count and self.batch_index - self._counted_from >= self.batch_count:
-                self.state = State.STOPPED
+                self.phase = State.STOPPED
                 return
             first = 0
             before, moved = moved, self.device.boundary_transfers
             while moved == before:
                 # a whole round without a frame of the host: going round again would be no progress
                 yield from self._meet_clock(generation)
-                self.waiting = self.device.boundary_wait
+                self.waiting = self._boundary_wait
                 yield self.device.core.changed.wait()
                 self._check(generation)
                 moved = self.device.boundary_transfers
             self.waiting = None
-            batches = 0 if self.batch_count else loop.skippable(self.now, self.batch)
+            batches = 0 if self.batch_count else loop.skippable()
             if batches:
                 self.now += loop.skip(batches)
                 yield from self._meet_clock(generation)
@@ -227,17 +191,22 @@ class Firmware:
             if split and not application.single_context:
                 # each list activates the edge layers of the next context: the last one's do so for the first
                 # (hef-compile.md 4.5, ENABLE_CONFIG_CHANNELS)
-                yield from self._context(application.dynamic[-1], generation, NEXT_CONTEXT)
+                yield from self._context(application.dynamic[-1], generation, SETS_UP)
             return 0
         self._open_gate(application.context(ContextType.PRELIMINARY), first)
         if application.single_context:
             self.context, self.step = first, first.steps[0]
-            check_same_context(application.context(ContextType.PRELIMINARY), first)
-            yield from self._context(first, generation, frozenset({_A.APPLICATION_CHANGE_INTERRUPT}))
+            yield from self._context(first, generation, HOST_WAITS)
             return 0
+        left_to_do = None
         if split:
             # the preliminary list granted the input; what activates context 1 is in context 0's own list
-            yield from self._context(first, generation, ALL_ACTIONS - GRANTS)
+            left_to_do = self.handlers.keys() - GRANTS
+        elif self.device.logic.active and self.profile.config_starts_units:
+            # context 1 is loaded and started under context 0 by that one's own list (units.md 4)
+            left_to_do = self.handlers.keys() - GRANTS - SETS_UP
+        if left_to_do is not None:
+            yield from self._context(first, generation, left_to_do)
             yield from self._network_idle(first, generation)
             return 1
         started = self.now
@@ -255,11 +224,12 @@ class Firmware:
         if not application.single_context:
             yield from self._network_idle(context, generation)
 
-    def _context(self, context: Context, generation: int, only: frozenset[ActionType] = ALL_ACTIONS) -> Steps:
+    def _context(self, context: Context, generation: int, only: Set[ActionType] = ALL_ACTIONS) -> Steps:
         """Execute one list, or only its actions of some types."""
         device, name = self.device, context.name
-        if device.at_context is not None:
-            device.at_context(name)
+        probe = self.probe
+        for begins in probe.context_hooks:
+            begins(name)
         outer, outer_step, started = self.context, self.step, self.now
         self.context, self.context_started = context, self.now
         if not self.batch_switching:
@@ -267,52 +237,52 @@ class Firmware:
             device.clusters.start_context()
             device.core.passes = [one for one in device.core.passes if not one.finished]
         self.activated_streams.clear()
-        device.memory.begin(name)
-        tracer = device.tracer
+        device.memory.begin(list_name(self._index, context))
+        if device.logic.active and not self.batch_switching:
+            device.logic.begin_list(name)
+        tracer = probe.tracer
         if tracer is not None:
             tracer.emit(Event(self.now, Kind.CONTEXT_BEGIN, self._index, name))
-        costs, coverage, attended = self._costs, device.coverage, device.attended
-        index, new = self._index, tuple.__new__
+        costs, executed, attended = self._costs, probe.actions.counts, device.attended
+        handlers = self.handlers
+        subjects: list[Subject] | None = None
         steps = context.steps if only is ALL_ACTIONS else [step for step in context.steps if step.type in only]
+        granting = context.last_grant
         for step in steps:
             self.step = step
-            kind = step.type
-            coverage[kind] = coverage.get(kind, 0) + 1
-            if attended and device.breakpoints:
-                yield from self._at_breakpoint(context, step, generation)
-            if attended and device.action_hooks:
-                yield from self._meet_clock(generation)
-                for hook in device.action_hooks:
-                    hook(context, step)
-            if attended and device.faults is not None:
-                device.faults.before(device, context, step)
-                self._check(generation)
+            number, kind, arguments, _, _ = step
+            executed[kind] = executed.get(kind, 0) + 1
+            if attended:
+                yield from self._attend(context, step, generation)
             begun = self.now
-            self.now += costs[kind]
-            wait = HANDLERS[kind](self, step.arguments)
+            self.now = begun + costs[kind]
+            wait = handlers[kind](self, arguments)
             woke = ""
             if wait is not None:
                 woke = yield from self._wait(wait, generation, context)
                 # meanwhile a resumed run may have begun to trace, or a breakpoint been set
-                tracer, attended = device.tracer, device.attended
-            if step.number == context.last_grant:
+                tracer, attended = probe.tracer, device.attended
+            if number == granting:
                 self.grant_at = self.now
             if (
                 attended
-                and device.timestamp_batch is not None
-                and (context.type is not ContextType.DYNAMIC or self.batch_index == device.timestamp_batch)
+                and probe.timestamp_batch is not None
+                and (context.type is not ContextType.DYNAMIC or self.batch_index == probe.timestamp_batch)
             ):
                 entry = context.entries[step.entry]
                 entry.timestamp, entry.last_executed = device.timestamp(self.now), step.sub
             if tracer is not None:
+                if subjects is None:
+                    subjects = context.subjects(self._index)
                 now = self.now
-                arguments = dict(zip(FIELD_NAMES[kind], step.arguments, strict=True))
-                place = (now, Kind.ACTION, index, name, step.number, ACTION_NAMES[kind], arguments)
-                # past the namedtuple's own __new__, all fields in their order
-                tracer.emit(new(Event, (*place, "", woke, self.note, self.note_bytes, -1, now - begun)))
+                tracer.emit((now, subjects[number], woke, self.note, self.note_bytes, now - begun))
                 self.note, self.note_bytes = "", 0
+        if device.logic.active and not self.batch_switching:
+            self.step = None  # what is found now is of no action
+            device.logic.end_list(self.now)
+        device.list_ended(context, self.now)
         context.simulated_ns += self.now - started
-        if only is not NEXT_CONTEXT:
+        if only is not SETS_UP:
             context.runs += 1
         if tracer is not None:
             tracer.emit(Event(self.now, Kind.CONTEXT_END, self._index, name))
@@ -320,18 +290,34 @@ class Firmware:
         if self.batch_switching:
             device.memory.resume()
 
+    def _attend(self, context: Context, step: Step, generation: int) -> Steps:
+        """Breakpoints, hooks and faults before an action."""
+        probe, faults = self.probe, self.device.faults
+        if probe.breakpoints:
+            yield from self._at_breakpoint(context, step, generation)
+        if probe.action_hooks:
+            yield from self._meet_clock(generation)
+            for hook in probe.action_hooks:
+                hook(context, step)
+        if faults is not None:
+            faults.before(context, step)
+            self._check(generation)
+
     def _wait(self, wait: Wait, generation: int, context: Context) -> Generator[simpy.Event, None, str]:
         """Wait until satisfied; batch switches are served meanwhile. Returns what woke the action."""
         device = self.device
         if wait.data:
-            self._open_gate(context, context if context.type is ContextType.DYNAMIC else self._first_dynamic())
+            assert self.step is not None
+            carrier = context if context.type is ContextType.DYNAMIC else self._first_dynamic()
+            self._open_gate(context, carrier, self.step.number)
         ready = wait.ready()
         if ready is None:
             yield from self._meet_clock(generation)
             self.waiting = wait
-            if device.tracer is not None:
+            tracer = self.probe.tracer
+            if tracer is not None:
                 assert self.step is not None
-                device.tracer.emit(
+                tracer.emit(
                     Event(
                         self.now,
                         Kind.WAIT,
@@ -339,7 +325,7 @@ class Firmware:
                         context.name,
                         self.step.number,
                         self.step.type.name,
-                        self.step.arguments._asdict(),
+                        self.step.arguments.arguments(),
                         cause=wait.what,
                     )
                 )
@@ -358,17 +344,18 @@ class Firmware:
         """Stand before an action that a breakpoint names until the host says CONTINUE or CLEAR."""
         assert self.application is not None
         device = self.device
+        breakpoints = self.probe.breakpoints
         index = context.index + FIRST_DYNAMIC
         if context.type in CONTEXT_ORDER:
             index = CONTEXT_ORDER.index(context.type)
         place = (self.application.index, self.batch_index, index, step.number)
-        number = device.breakpoints.find(*place)
+        number = breakpoints.find(*place)
         if number is None:
             return
         yield from self._meet_clock(generation)
-        device.breakpoints.reached = number
-        device.report_breakpoint(*place)
-        while device.breakpoints.reached is not None:
+        breakpoints.reached = number
+        device.notify(device.wire.notifications.breakpoint_reached(*place), self.now)
+        while breakpoints.reached is not None:
             yield device.core.changed.wait()
             self._check(generation)
             self.now = max(self.now, self.clock.time)
@@ -382,7 +369,7 @@ class Firmware:
             if self._may_switch_batch(context):
                 yield from self._serve_batch_switch(generation)
                 continue
-            self.waiting = self.device.network_idle_wait
+            self.waiting = self._network_idle_wait
             yield core.changed.wait()
             self._check(generation)
             self.now = max(self.now, self.clock.time)
@@ -420,7 +407,7 @@ class Firmware:
             device.config.channels.clear()
             self.waiting = None
             raise BatchSwitched
-        device.clusters.rearm(self.batch)
+        device.clusters.rearm(self.batch, device.core.gates.switched)
         waiting, self.batch_switching = self.waiting, True
         yield from self._context(application.context(ContextType.BATCH_SWITCHING), generation)
         self.batch_switching, self.waiting = False, waiting
@@ -433,13 +420,18 @@ class Firmware:
         """Whether the application has nothing to do before the host acts: frames, another batch or application."""
         if self.waiting is None or self.waiting.ready() is not None or self.waiting.hopeless():
             return False
+        passes = self.device.core.passes
+        if any(one.busy for one in passes):
+            return False
         if self.step is not None and self.step.type in HOST_WAITS:
             return True
-        passes = self.device.core.passes
         return bool(passes) and all(one.finished or one.starved for one in passes) and not self.device.core.idle
 
-    def _open_gate(self, context: Context, carrier: Context) -> None:
-        """The granted inputs of the context begin to flow; `carrier` is the dynamic context they belong to."""
+    def _open_gate(self, context: Context, carrier: Context, before: int | None = None) -> None:
+        """The granted inputs of the context begin to flow; `carrier` is the dynamic context they belong to.
+
+        `before`: the number of the action at which its list waits (None: it has come to its end).
+        """
         if self.grant_at is None:
             return
         application, device = self.application, self.device
@@ -449,13 +441,25 @@ class Firmware:
         limit = None if endless and not self.batch_count else self.batch * (self.batch_count if endless else 1)
         device.core.open(
             carrier,
+            context,
             self._flow(application, carrier),
+            device.passage,
             max(granted, round(device.bus.idle_at)),
             self.now,
             self.batch,
             limit,
             device.first_frame + self.frames_done,
+            application.configuring(carrier),
+            before,
         )
+
+    def _idle_chain(self) -> list[str]:
+        lines = []
+        for one in self.device.core.passes:
+            total = "endless" if one.limit is None else one.limit
+            lines.append(f"frames of {one.context.name}: {one.completed} of {total} delivered")
+            lines += [why for why in (one.held, one.blocked) if why]
+        return lines
 
     def _flow(self, application: Application, context: Context) -> Flow:
         return self.device.flow(application, context)
@@ -474,10 +478,6 @@ class Firmware:
             raise ApplicationLeft
 
     @property
-    def tracing(self) -> bool:
-        return self.device.tracer is not None
-
-    @property
     def _index(self) -> int:
         return self.application.index if self.application is not None else -1
 
@@ -492,6 +492,7 @@ class Firmware:
             self.step.number,
             self.step.type.name,
         )
-        self.state = State.FAILED
+        self.phase = State.FAILED
         self.device.core.abort()
-        self.device.report_run_time_error(self.error)
+        self.probe.statuses.count(fault.status)
+        self.device.notify(self.error.notification(self.device.wire), self.now)

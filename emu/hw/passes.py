@@ -1,48 +1,105 @@
-"""Frames of one network through one context, and what the core needs of the host that feeds and collects them."""
+"""Frames of one network through one context: they come in over the inputs, are worked on, and leave output by output.
+
+A `FramePass` is no process but what happens at its events: the next frame begins to come in once nothing blocks it and
+the core is ready for it; each output leaves on its own, in the order of the frames, when the core has it and the host
+has a buffer for it. How long a transfer takes is the link's business, when it may begin and end the timing model's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from math import ceil
+from typing import Protocol
 
 import simpy
+from msgspec import Struct
 
 from emu.hw.application import Context
-from emu.hw.payload import Content
-from emu.hw.timing import Flow
-from emu.hw.vdma import Channel, Edge
+from emu.hw.clock import Clock
+from emu.hw.fingerprint import Lists
+from emu.hw.gating import Needs
+from emu.hw.payload import Content, Essence, Payload
+from emu.hw.unit import passed
+from emu.hw.vdma import Edge
+from emu.timing.model import Flow
+from emu.timing.passage import Leaving, Passage
 
-if TYPE_CHECKING:
-    from emu.hw.core import Core
-
-
-class HostPort(Protocol):
-    """The host side of the boundary channels, as the core needs it. `keeps_outputs`: it will look at them."""
-
-    keeps_outputs: bool
-
-    def input_content(self, channel: Channel, frame: int) -> Content | None:
-        """Frame `frame` (from 0, counted since the channel was opened) that the host queued."""
-
-    def input_done(self, channel: Channel, frames: int, ns: int) -> None:
-        """`frames` more input buffers were consumed, the last at `ns` (H2D interrupt)."""
-
-    def output_done(self, channel: Channel, frame: int, content: Content | None, ns: int) -> None:
-        """One more output frame is in host memory (D2H interrupt)."""
-
-    def free_frames(self, inputs: Iterable[int] | None = None) -> int:
-        """How many further frames of some inputs (None: of all) the host feeds without ever being late."""
-
-    def counters(self) -> Iterable[tuple[object, str]]:
-        """What the host counts, as (holder, attribute)."""
-
-    def skip(self, inputs: list[Edge], outputs: list[Edge], frames: int, interval_ns: float, last_ns: int) -> None:
-        """`frames` frames passed in one step, `interval_ns` apart, the last output at `last_ns`."""
+# the pace of frames is kept in parts of a nanosecond, so that many of them add up exactly
+_FRACTION = 40
+_ONE = 1 << _FRACTION
+_NEAR = 1 << 20
+_NEARLY = 1e-6  # ns
 
 
-@dataclass(slots=True)
-class OpenedInput:
+class Frame:
+    """One frame inside. `coming`, `going`: inputs and outputs that are not through; `came_at`: when its input was.
+    `arrived`: what came of it by stream, None where that does not say all; `computed`: what the core made of it.
+
+    Both instants are those of the events; the frame really entered `early`, and was in `came_early` before (parts of a
+    nanosecond, which many frames would add up).
+    """
+
+    __slots__ = (
+        "arrived",
+        "came_at",
+        "came_early",
+        "coming",
+        "common",
+        "computed",
+        "contents",
+        "early",
+        "entered_at",
+        "going",
+        "index",
+    )
+
+    def __init__(self, index: int, entered_at: int, early: float, coming: int, going: int) -> None:
+        self.index = index
+        self.entered_at = entered_at
+        self.early = early
+        self.came_early = 0.0
+        self.coming = coming
+        self.going = going
+        self.came_at = 0
+        self.contents: list[Payload] = []
+        self.common: Essence | None = None
+        self.arrived: dict[int, Content | None] | None = {}
+        self.computed: Mapping[int, bytes] | None = None
+
+
+class FrameCore(Protocol):
+    """What a pass needs of the core that it runs in."""
+
+    clock: Clock
+
+    def blocked(self, one: FramePass) -> str: ...
+
+    def starved(self, one: FramePass) -> bool: ...
+
+    def held_back(self, one: FramePass, edge: Edge) -> bool: ...
+
+    def come(self, one: FramePass, frame: Frame) -> None: ...
+
+    def came(self, one: FramePass, frame: Frame, edge: Edge) -> None: ...
+
+    def all_in(self, one: FramePass, frame: Frame) -> None: ...
+
+    def gone(self, one: FramePass, frame: Frame, edge: Edge) -> None: ...
+
+    def completed(self, one: FramePass, frame: Frame) -> None: ...
+
+    def move(self, edge: Edge, most: float, early: float, done: partial[None]) -> None: ...
+
+    def early(self, edge: Edge) -> float: ...
+
+    def jump(self, one: FramePass) -> int: ...
+
+    def stick(self) -> None: ...
+
+
+class OpenedInput(Struct):
     """What OPEN_BOUNDARY_INPUT_CHANNEL registered for the burst-credits task."""
 
     stream: int
@@ -55,84 +112,296 @@ class OpenedInput:
 class FramePass:
     """Frames of one network through one context; `limit` None: until the application is stopped.
 
-    `blocked` says why the next frame cannot enter, `starved` that it is only the host that has queued none.
+    `first_frame` numbers the frames, inputs and outputs alike; `lists` configured what they pass. `blocked` says why
+    the next frame cannot enter, `starved` that it is only the host that has queued none. `needs`: what has to be there
+    for a frame to come out, of which it `lacks` something as of the edition `checked` of the gates; `held` says why
+    frames wait inside. `origin` is when the first frame could enter, `gate` the instant before which none does;
+    `wanted` frames are a batch.
     """
 
-    core: Core
+    core: FrameCore
     context: Context
     network: int | None
     inputs: list[Edge]
     outputs: list[Edge]
     flow: Flow
-    origin: float
+    passage: Passage
+    origin: int
     gate: int
     batch: int
     limit: int | None
     first_frame: int
+    lists: Lists
+    needs: Needs = field(default_factory=Needs)
+    checked: int = -1
     launched: int = 0
     completed: int = 0
     blocked: str = ""
+    held: str = ""
+    lacks: str = ""
     starved: bool = False
     rebased: int = 0
     cancelled: bool = False
+    entering: bool = False
+    entered_at: int = -1
+    period: int = 0
+    on_pace: int = 0
+    in_step: int = 0
     frames_inside: int = field(init=False)
+    wanted: int = field(init=False)
     writes_memory: bool = field(init=False)
+    reads_memory: bool = field(init=False)
+    _coming: list[tuple[Edge, float]] = field(init=False)
+    _interval: int = field(init=False)
+    _planned: bool = False
 
     def __post_init__(self) -> None:
         self.frames_inside = self.flow.frames_inside
+        self.wanted = self.batch if self.limit is None else self.limit
+        self._interval = round(self.flow.interval_ns * (1 << _FRACTION))
         self.writes_memory = any(not edge.boundary for edge in self.outputs)
+        self.reads_memory = any(not edge.boundary for edge in self.inputs)
+        passage = self.passage
+        self._coming = [(edge, passage.intake(edge.frame_bytes * edge.transfers)) for edge in self.inputs]
+        for number, edge in enumerate(self.outputs):
+            edge.behind_ns, edge.ends_ns = passage.after_ns(number), passage.ends_ns[number]
+        for edge in (*self.inputs, *self.outputs):
+            edge.begin()
+            edge.done = 0
+        self.origin += passage.lead_ns
 
     @property
     def all_launched(self) -> bool:
-        return self.launched >= (self.batch if self.limit is None else self.limit)
+        return self.launched >= self.wanted
+
+    @property
+    def busy(self) -> bool:
+        """Whether frames are inside that nothing holds back."""
+        return self.launched > self.completed and not self.held and not self.cancelled
 
     @property
     def finished(self) -> bool:
         return self.limit is not None and self.completed >= self.limit
 
-    def instant(self, ns: float) -> int:
-        """A time of the flow on the clock: never before the context opened its gate."""
-        return max(self.gate, round(self.origin + ns))
+    def state(self, now: int) -> tuple[object, ...]:
+        """What the rest of a run depends on."""
+        position = self.launched, self.completed, self.launched - self.rebased, self.first_frame
+        due = passed(self._due(self.launched), now)
+        inside = tuple((edge.stream, len(edge.leaving), edge.moving) for edge in self.outputs)
+        return self.context.name, self.network, self.batch, self.limit, self.cancelled, position, due, inside
 
-    def run(self) -> Generator[simpy.Event, None, None]:
-        """The process: take one frame after the other as soon as nothing blocks it."""
-        core = self.core
-        clock = core.clock
-        if self.gate > clock.time:
-            yield clock.timeout(self.gate - clock.time)
-        while self.limit is None or self.launched < self.limit:
-            waited = False
-            while not self.cancelled and (reason := core.blocked(self)):
-                self.blocked, waited = reason, True
-                self.starved = core.starved(self)
-                yield core.changed.wait()
-            if self.cancelled:
+    def _due(self, frame: int) -> int:
+        """When a frame enters at the pace of the slowest stage."""
+        return self.origin - (-(frame * self._interval - _NEAR) >> _FRACTION)
+
+    def _enter_at(self, ns: int) -> None:
+        """The next frame enters then, the others follow at the pace."""
+        self.origin += ns - self._due(self.launched)
+
+    # -- in
+
+    def begin(self, _: simpy.Event | None = None) -> None:
+        """Let the first frame enter when it may: not before the gate, where it finds what went on since the origin."""
+        if self.cancelled:
+            return
+        first = max(self.gate, self._due(0))
+        if first > self.core.clock.time and not self.core.blocked(self):
+            self.core.clock.call(first, self.begin)
+            return
+        if self.gate > self.core.clock.time:
+            self.core.clock.call(self.gate, self.begin)
+            return
+        reason = self.core.blocked(self)
+        if reason:
+            self._stay(reason)
+        else:
+            self.proceed()
+
+    def proceed(self) -> None:
+        """Let the next frame enter when it may."""
+        if self._planned or self.entering or self.cancelled:
+            return
+        if self.limit is not None and self.launched >= self.limit:
+            return
+        now = self.core.clock.time
+        if self.blocked:
+            reason = self.core.blocked(self)
+            if reason:
+                self._stay(reason)
                 return
+            # the pipeline ran dry: this frame enters an idle core
+            enters = now + self.passage.lead_ns if self.starved else now
+            if enters > self._due(self.launched):
+                self._enter_at(enters)
+                self.rebased = self.launched
             self.blocked, self.starved = "", False
-            frame = self.launched
-            if waited:
-                self._rebase(frame)
-            taken = self.instant(self.flow.input_done_ns(frame))
-            contents = core.claim(self)
-            self.launched += 1
-            if self.all_launched:
-                core.changed.notify()
-            if taken > clock.time:
-                yield clock.timeout(taken - clock.time)
-                if self.cancelled:
-                    return
-            core.take(self, frame, contents)
+        due = self._due(self.launched)
+        if due > now:
+            self._planned = True
+            self.core.clock.call(due, self._on_time)
+        else:
+            self._enter(now)
+
+    def _on_time(self, _: simpy.Event) -> None:
+        self._planned = False
+        if not self.cancelled:
+            self._enter(self.core.clock.time)
+
+    def _stay(self, reason: str) -> None:
+        self.blocked, self.starved = reason, self.core.starved(self)
+        self.core.stick()
+
+    def _enter(self, now: int) -> None:
+        core = self.core
+        reason = core.blocked(self)
+        if reason:
+            self._stay(reason)
+            return
+        early = self._keep_pace(now)
+        frame = Frame(self.launched, now, early, len(self._coming), len(self.outputs))
+        self.launched += 1
+        self.entering = True
+        core.come(self, frame)
+        for edge, most in self._coming:
+            core.move(edge, most, early, partial(self._moved_in, frame, edge))
+        for leaving in self.passage.leaving:
+            begins = leaving.begin_ns - early
+            whole = ceil(begins)
+            core.clock.call(now + whole, partial(self._begin_leaving, frame, leaving, whole - begins))
+
+    def _keep_pace(self, now: int) -> float:
+        """How regularly frames enter: at the flow's own pace, or in equal steps. By what part of a ns this is late."""
+        period = now - self.entered_at
+        self.in_step = self.in_step + 1 if period == self.period else 0
+        self.period, self.entered_at = period, now
+        exact = self.launched * self._interval
+        whole = -(-(exact - _NEAR) >> _FRACTION)
+        if now == self.origin + whole:
+            self.on_pace += 1
+            return max(0, (whole << _FRACTION) - exact) / _ONE
+        self.on_pace = 0
+        # what the gate held back has been under way since it could have entered
+        return now - self.origin - exact / _ONE if now == self.gate else 0.0
+
+    def _moved_in(self, frame: Frame, edge: Edge) -> None:
+        core = self.core
+        core.came(self, frame, edge)
+        frame.coming -= 1
+        if frame.coming:
+            return
+        frame.came_at, frame.came_early = core.clock.time, core.early(edge)
+        core.all_in(self, frame)
+        if not self.outputs:
+            core.clock.call(frame.came_at + self.passage.compute_ns, partial(self._without_output, frame))
+        else:
+            for one in self.outputs:
+                if one.moved and one.leaving and one.leaving[0] is frame:
+                    self._moved_out(frame, one)  # its bytes went along with the input's
+        self.entering = False
+        if not self.cancelled:
             skipped = core.jump(self)
             if skipped:
-                until = self.instant(self.flow.input_done_ns(self.launched - 1))
-                if until > clock.time:
-                    yield clock.timeout(until - clock.time)
-                    if self.cancelled:
-                        return
+                self.skip(skipped)
+            self.proceed()
 
-    def _rebase(self, frame: int) -> None:
-        """The pipeline ran dry: this frame enters an idle core now."""
-        origin = self.core.clock.time - frame * self.flow.interval_ns
-        if origin > self.origin:
-            self.origin = origin
-            self.rebased = frame
+    def skip(self, frames: int) -> None:
+        """`frames` frames more entered, at the pace of the last ones."""
+        self.launched += frames
+        if self.on_pace < self.in_step:
+            # the last one has just come in, and the next one would have followed it
+            self._enter_at(self.core.clock.time + frames * self.period)
+        self.completed += frames
+        self.on_pace = self.in_step = 0
+
+    @property
+    def steady(self) -> int:
+        """For how many frames the pace has been the same."""
+        return max(self.on_pace, self.in_step)
+
+    # -- out
+
+    def _begin_leaving(self, frame: Frame, leaving: Leaving, early: float, _: simpy.Event) -> None:
+        if self.cancelled:
+            return
+        for number in leaving.outputs:
+            edge = self.outputs[number]
+            edge.leaving.append(frame)
+            if not edge.moving:
+                self.leave(edge, early)
+
+    def leave(self, edge: Edge, early: float = 0.0) -> None:
+        """Let the next frame leave over an output, if the core has one and the host a buffer."""
+        if edge.moving or not edge.leaving or self.cancelled:
+            return
+        core = self.core
+        if core.held_back(self, edge):
+            core.stick()
+            return
+        frame = edge.leaving[0]
+        edge.moving, edge.moved, self.held = True, False, ""
+        # the core gives it as it works it out; what waited is there already
+        within = frame.entered_at - frame.early + edge.ends_ns - (core.clock.time - early)
+        most = edge.frame_bytes * edge.transfers / within if within > 0 else self.passage.rate
+        core.move(edge, most, early, partial(self._moved_out, frame, edge))
+
+    def _moved_out(self, frame: Frame, edge: Edge) -> None:
+        edge.moved = True
+        if frame.coming:
+            return  # the end of the input brings the end of the output
+        clock = self.core.clock
+        earliest = frame.came_at + ceil(edge.behind_ns - frame.came_early - _NEARLY)
+        if earliest > clock.time:
+            clock.call(earliest, partial(self._out_on_time, frame, edge))
+        else:
+            self._out(frame, edge, self.core.early(edge))
+
+    def _out_on_time(self, frame: Frame, edge: Edge, _: simpy.Event) -> None:
+        if not self.cancelled:
+            self._out(frame, edge, 0.0)
+
+    def _out(self, frame: Frame, edge: Edge, early: float) -> None:
+        core = self.core
+        edge.leaving.popleft()
+        edge.moving = edge.moved = False
+        core.gone(self, frame, edge)
+        frame.going -= 1
+        if not frame.going:
+            self._complete(frame)
+        if edge.leaving:
+            self.leave(edge, early)
+
+    def _without_output(self, frame: Frame, _: simpy.Event) -> None:
+        if self.cancelled:
+            return
+        if self.core.held_back(self, self.inputs[0]):
+            # asked again with everything else that waits
+            self.inputs[0].leaving.append(frame)
+            self.core.stick()
+            return
+        self._complete(frame)
+
+    def _complete(self, frame: Frame) -> None:
+        self.completed += 1
+        self.core.completed(self, frame)
+        if self.blocked and not self.cancelled:
+            self.proceed()
+
+    def retry(self) -> None:
+        """Something changed: try again what waits."""
+        if self.blocked:
+            self.proceed()
+        for edge in self.outputs:
+            if edge.leaving and not edge.moving:
+                self.leave(edge)
+        if not self.outputs and self.inputs:
+            waiting = self.inputs[0].leaving
+            while waiting and not self.core.held_back(self, self.inputs[0]):
+                self._complete(waiting.popleft())
+            if waiting:
+                self.core.stick()
+
+    def cancel(self) -> None:
+        """What is inside is lost."""
+        self.cancelled = True
+        for edge in (*self.inputs, *self.outputs):
+            edge.begin()

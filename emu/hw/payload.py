@@ -1,4 +1,4 @@
-"""Frame contents. emu does not compute the network (the chip's microcode is closed): what the core writes is made up.
+"""Frame contents: what the core writes is made up, where neither it nor a reference gives real numbers.
 
 A made-up frame depends on the seed, the stream, the frame number, the input bytes of that frame and a hash of the
 configuration (cli.md). It is kept as what its 16-byte key follows from, and becomes bytes only when somebody looks.
@@ -6,13 +6,13 @@ configuration (cli.md). It is kept as what its 16-byte key follows from, and bec
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Callable, Sequence
 
 import xxhash
 
 from emu.hw.fingerprint import Moment
+from emu.noise import noise
 
 _FRAME = struct.Struct("<QQ")
 
@@ -41,7 +41,7 @@ class Payload:
         return self._key
 
     def materialise(self) -> bytes:
-        return hashlib.shake_128(self.key).digest(self.size)
+        return noise(self.key, self.size)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Payload) and (self.key, self.size) == (other.key, other.size)
@@ -50,7 +50,37 @@ class Payload:
         return hash((self.key, self.size))
 
 
+class Parts(Payload):
+    """Stretches of other contents, one behind the other: (content, offset, size); put together when somebody asks."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Sequence[tuple[Content, int, int]]) -> None:
+        self._parts = tuple(parts)
+        steps = max([one.steps for one, _, _ in parts if isinstance(one, Payload)], default=0)
+        super().__init__(self._digest, sum(size for _, _, size in parts), steps)
+
+    def _digest(self) -> bytes:
+        return xxhash.xxh3_128_digest(self.materialise())
+
+    def materialise(self) -> bytes:
+        out = []
+        for content, offset, size in self._parts:
+            data = content.materialise() if isinstance(content, Payload) else content
+            out.append(data[offset : offset + size].ljust(size, b"\0"))
+        return b"".join(out)
+
+
 Content = bytes | Payload
+
+
+def ring(content: Content, size: int, begin: int) -> Content:
+    """What is in a ring of `size` bytes once a content at least as long was written into it from `begin` on."""
+    length = content.size if isinstance(content, Payload) else len(content)
+    if length == size and not begin % size:
+        return content
+    end = (begin + length) % size
+    return Parts([(content, length - end, end), (content, length - size, size - end)])
 
 
 def digest(content: Content | None) -> bytes:

@@ -7,30 +7,42 @@ Both are configured while idle, started by an action, and go idle by themselves 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from emu.hw.status import FirmwareStatus as S
-from emu.hw.status import require
+from msgspec import Struct
+
+from emu.hw.unit import Unit
+from emu.wire.status import FirmwareStatus as S
+from emu.wire.status import require
 
 MAX_BURST_ACTIONS = 32
 MAX_DESCRIPTORS_PER_BATCH = (1 << 32) - 1
 
 
-@dataclass(slots=True)
-class BurstJob:
-    """One boundary input: bytes of credit a frame."""
+class BurstJob(Struct):
+    """One boundary input: bytes of credit a frame, for so many frames (0: nobody said)."""
 
     channel: int
     stream: int
     network: int
     frame_periph_size: int
+    batch: int = 0
 
 
 @dataclass(slots=True)
-class BurstCreditsTask:
+class BurstCreditsTask(Unit):
     """Gives a boundary input the credits of one frame after the other until the batch is consumed."""
+
+    name: ClassVar[str] = "burst-credits task"
 
     jobs: dict[int, BurstJob] = field(default_factory=dict)
     running: bool = False
+    held: bool = False  # the host paused the application
+
+    @property
+    def feeds(self) -> bool:
+        """Whether inputs get credits."""
+        return self.running and not self.held
 
     def add(self, job: BurstJob) -> None:
         require(
@@ -70,9 +82,17 @@ class BurstCreditsTask:
     def reset(self) -> None:
         self.finish()
 
+    def state(self, now: int) -> tuple[object, ...]:
+        return (
+            self.running,
+            self.held,
+            tuple(
+                (job.channel, job.stream, job.network, job.frame_periph_size, job.batch) for job in self.jobs.values()
+            ),
+        )
 
-@dataclass(slots=True)
-class DdrPair:
+
+class DdrPair(Struct):
     """A DDR portal: what the core writes through `d2h` comes back through `h2d`."""
 
     h2d: int
@@ -83,8 +103,11 @@ class DdrPair:
 
 
 @dataclass(slots=True)
-class DdrBufferingTask:
+class DdrBufferingTask(Unit):
     """Copies credits from the producing to the consuming channel of each pair."""
+
+    name: ClassVar[str] = "DDR-buffering task"
+    COUNTERS: ClassVar[tuple[str, ...]] = ("moved_descriptors",)
 
     pairs: dict[int, DdrPair] = field(default_factory=dict)
     running: bool = False
@@ -114,3 +137,24 @@ class DdrBufferingTask:
     def reset(self) -> None:
         self.pairs.clear()
         self.running = False
+
+    def state(self, now: int) -> tuple[object, ...]:
+        return self.running, tuple(
+            (pair.h2d, pair.d2h, pair.network, pair.descriptors_per_frame, pair.programmed_descriptors)
+            for pair in self.pairs.values()
+        )
+
+
+@dataclass(slots=True)
+class CacheUpdates(Unit):
+    """The host's signals that it moved the cache offset, and how many the lists have waited for."""
+
+    name: ClassVar[str] = "cache updates"
+    COUNTERS: ClassVar[tuple[str, ...]] = ("signals", "awaited")
+    OUTLIVES_APPLICATIONS: ClassVar[bool] = True
+
+    signals: int = 0
+    awaited: int = 0
+
+    def reset(self) -> None:
+        self.signals = self.awaited = 0

@@ -6,22 +6,26 @@ Counters run modulo the list length, as the registers do (silicon-facts.md c).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from emu.hw.hostmem import HostBuffer, HostMemory
-from emu.hw.profiles import Profile
-from emu.hw.status import FirmwareStatus as S
-from emu.hw.status import require
-from emu.sequencer.actions import StreamRegInfo
+from emu.chips.chips import Profile
+from emu.hw.hostmem import HostList, HostMemory, Stretch
+from emu.hw.link import Transfer
+from emu.hw.unit import Unit
 from emu.sequencer.program import Direction
+from emu.wire.actions import StreamRegInfo
+from emu.wire.status import FirmwareStatus as S
+from emu.wire.status import require
+from emu.wire.wire import Wire
 
-ENGINE_SHIFT = {"4.23": 5, "5.2": 6}
 DESCRIPTOR_BASE_ALIGNMENT = 1 << 16
 MAX_DEPTH = 1 << 16  # vdma.md 2.4
 MAX_CONTINUOUS_DEPTH = 1 << 18
+UNMAPPED = -1  # a channel that waits for its first CHANGE_VDMA_TO_STREAM_MAPPING
 
 
 class HostBufferType(IntEnum):
@@ -55,13 +59,17 @@ class HostBufferInfo(NamedTuple):
 
 
 @dataclass(slots=True)
-class Channel:
+class Channel(Unit):
     """One channel. `host_opened`: its host side runs, `boundary`: the host's driver opened it.
 
     `available`, `claimed` (by frames under way) and `processed` are absolute descriptor counts;
     `num_available` and `num_processed` what the registers
-    show. `transfers` and `bytes` count what was moved in all.
+    show. `transfers` and `bytes` count what was moved in all. `descriptors` is the list at its base, None: memory that
+    nobody mapped; `register` what the host wrote to num_available last; `aborted` why it moves nothing more.
     """
+
+    KIND: ClassVar[str] = "channel"
+    COUNTERS: ClassVar[tuple[str, ...]] = ("available", "claimed", "processed", "transfers", "bytes")
 
     packed: int
     engine: int
@@ -84,10 +92,21 @@ class Channel:
     stalled: bool = False
     slow: float = 1.0
     lost: int = 0
+    ever_open: bool = False
+    descriptors: HostList | None = None
+    register: int = 0
+    aborted: str = ""
 
     @property
     def num_available(self) -> int:
         return self.available % self.length if self.length else 0
+
+    def write_available(self, value: int) -> None:
+        """The host wrote num_available: so many more descriptors as it moved on, modulo the depth."""
+        if self.length:
+            moved = (value - self.register) % self.length
+            self.register = value % self.length
+            self.available += moved or self.length
 
     @property
     def num_processed(self) -> int:
@@ -95,23 +114,56 @@ class Channel:
 
     def open(self, buffer: HostBufferInfo) -> None:
         self.buffer, self.host_opened = buffer, True
+        self.ever_open = True
         self.length, self.descriptors_per_transfer = buffer.total_desc_count, buffer.descriptors_per_transfer
-        self.available = self.claimed = self.processed = 0
+        self.available = self.claimed = self.processed = self.register = 0
+        self.descriptors, self.aborted = None, ""
         self.paused = self.dummy = False
         self.mapped_stream = None
 
     def close(self) -> None:
         self.buffer, self.host_opened, self.boundary = None, False, False
         self.length, self.descriptors_per_transfer = 0, 1
-        self.available = self.claimed = self.processed = 0
+        self.available = self.claimed = self.processed = self.register = 0
+        self.descriptors, self.aborted = None, ""
         self.paused = self.dummy = False
         self.mapped_stream = None
+
+    def reset(self) -> None:
+        """Injected faults stay: no reset mends them."""
+        self.close()
+        self.transfers_per_frame = 1
+
+    def state(self, now: int) -> tuple[object, ...]:
+        return (
+            self.buffer and tuple(self.buffer),
+            self.host_opened,
+            self.boundary,
+            self.paused,
+            self.dummy,
+            self.mapped_stream,
+            self.transfers_per_frame,
+            self.stalled,
+            self.slow,
+            self.lost,
+        )
+
+    def levels(self) -> tuple[int, ...]:
+        return self.available - self.claimed, self.claimed - self.processed
+
+    @property
+    def used(self) -> bool:
+        return self.transfers > 0
+
+    @property
+    def name(self) -> str:
+        return self.describe()
 
     def describe(self) -> str:
         engine = f" of engine {self.engine}" if self.engine else ""
         return f"channel {self.index}{engine} ({self.direction.name})"
 
-    def counters(self) -> str:
+    def progress(self) -> str:
         return f"num_available {self.num_available}, num_processed {self.num_processed}"
 
 
@@ -119,9 +171,13 @@ class Channel:
 class Edge:
     """An activated edge layer: a channel feeding or draining a stream of the core.
 
-    `done` counts the frames of the present pass; `fetched`: FETCH_DATA granted its credits. `frame_bytes` is what one
-    transfer moves (one frame, but for on-chip NMS, where a frame takes several `transfers`), `entries` the cache
-    entries of a side.
+    `done` counts the frames of the present pass, of which a lost descriptor allows `most`; `fetched`: FETCH_DATA
+    granted its credits, `granted` of them for a `batch`: bytes on a boundary, else descriptors. `frame_bytes` is what
+    one transfer moves (one frame, but for on-chip NMS, where a frame takes several `transfers`), `entries` the cache
+    entries of a side, `buffered_rows` what the producer of a DDR portal is ahead at most. `plain`: a frame is one
+    transfer of the host (`emu.hw.descriptors`); `claims`: descriptors of the frame that comes in. Of an output: the
+    frames that are `leaving` over it, whether the first of them is `moving` or has `moved` already; it ends `ends_ns`
+    after its frame entered, `behind_ns` after that was in, if nothing slows it down.
     """
 
     kind: EdgeKind
@@ -135,6 +191,18 @@ class Edge:
     entries: int = 1
     done: int = 0
     fetched: bool = False
+    most: int | None = None
+    granted: int = 0
+    batch: int = 1
+    buffered_rows: int = 0
+    leaving: deque[Any] = field(default_factory=deque)
+    moving: bool = False
+    moved: bool = False
+    plain: bool = True
+    claims: int = 0
+    behind_ns: float = 0.0
+    ends_ns: float = 0.0
+    transfer: Transfer = field(default_factory=Transfer)
     boundary: bool = field(init=False)
     transfers: int = field(init=False)
     frame_bytes: int = field(init=False)
@@ -143,7 +211,13 @@ class Edge:
     def __post_init__(self) -> None:
         self.boundary = self.kind is EdgeKind.BOUNDARY
         self.transfers = self.channel.transfers_per_frame if self.boundary else 1
+        self.transfer.waits = self.channel.direction is Direction.D2H
         self.carry(self.entries)
+
+    def begin(self) -> None:
+        """Nothing is under way."""
+        self.leaving.clear()
+        self.moving = self.moved = False
 
     def carry(self, entries: int) -> None:
         """A transfer moves so many entries of a cache (1: it is none)."""
@@ -159,19 +233,63 @@ class Edge:
     def direction(self) -> Direction:
         return self.channel.direction
 
+    def state(self) -> tuple[object, ...]:
+        """What the rest of a run depends on."""
+        return (
+            self.describe(),
+            self.network,
+            tuple(self.registers),
+            tuple(self.buffer),
+            self.initial_credit_size,
+            self.connected_d2h,
+            self.entries,
+            self.done,
+            self.fetched,
+        )
+
     def describe(self) -> str:
         return f"{self.kind.value} stream {self.stream} on {self.channel.describe()}"
 
 
 @dataclass(slots=True)
-class Vdma:
+class Engine(Unit):
+    """One DMA engine and those of its channels that were ever named."""
+
+    index: int
+    channels: list[Channel] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return f"engine {self.index}"
+
+    def parts(self) -> Iterable[Unit]:
+        return self.channels
+
+    def reset(self) -> None:
+        """Its channels are all that it has."""
+
+
+@dataclass(slots=True)
+class Vdma(Unit):
     """All channels of the chip by packed id."""
 
+    name: ClassVar[str] = "DMA"
+
     profile: Profile
-    runtime: str
+    wire: Wire
     host: HostMemory
     channels: dict[int, Channel] = field(default_factory=dict)
-    on_change: Callable[[], None] | None = None
+    engines: tuple[Engine, ...] = field(init=False)
+    _sound: set[tuple[HostBufferInfo, bool]] = field(default_factory=set)  # buffers that were checked
+
+    def __post_init__(self) -> None:
+        self.engines = tuple(Engine(index) for index in range(self.profile.dma_engines))
+
+    def parts(self) -> Iterable[Unit]:
+        return self.engines
+
+    def reset(self) -> None:
+        """Its engines are all that it has."""
 
     def channel(self, packed: int, direction: Direction | None = None) -> Channel:
         """The channel of a packed id; checks engine, index and direction."""
@@ -187,8 +305,7 @@ class Vdma:
         return found
 
     def _make(self, packed: int) -> Channel:
-        shift = ENGINE_SHIFT[self.runtime]
-        engine, index = packed >> shift, packed & ((1 << shift) - 1)
+        engine, index = self.wire.channel(packed)
         require(
             engine < self.profile.dma_engines,
             S.VDMA_SERVICE_STATUS_INVALID_ENGINE_INDEX,
@@ -200,10 +317,17 @@ class Vdma:
             lambda: f"channel {index}: an engine has {self.profile.channels_per_engine}",
         )
         upper = index >= self.profile.first_d2h_channel
-        return Channel(packed, engine, index, Direction.D2H if upper else Direction.H2D)
+        made = Channel(packed, engine, index, Direction.D2H if upper else Direction.H2D)
+        self.engines[engine].channels.append(made)
+        return made
 
     def check_buffer(self, info: HostBufferInfo, circular: bool) -> None:
         """The conditions the VDMA service puts on a host buffer (firmware-actions.md 7, silicon-facts.md d)."""
+        if (info, circular) not in self._sound:
+            self._check_buffer(info, circular)
+            self._sound.add((info, circular))
+
+    def _check_buffer(self, info: HostBufferInfo, circular: bool) -> None:
         require(
             info.buffer_type in (HostBufferType.EXTERNAL_DESC, HostBufferType.CCB),
             S.CONTEXT_SWITCH_STATUS_INVALID_HOST_BUFFER_TYPE,
@@ -256,17 +380,19 @@ class Vdma:
     def _over_pcie(self) -> bool:
         return self.profile.config_style == "descriptors"
 
-    def memory_behind(self, info: HostBufferInfo, frame: int, descriptors: int) -> tuple[HostBuffer, int] | None:
-        """The host buffer and offset that frame `frame` of an internal edge uses."""
+    def is_mapped(self, info: HostBufferInfo) -> bool:
+        """Whether the host has anything at the address of a buffer."""
+        if info.buffer_type == HostBufferType.CCB:
+            return self.host.continuous_at(info.dma_address) is not None
+        return info.dma_address in self.host.lists
+
+    def memory_behind(self, info: HostBufferInfo, start: int, descriptors: int, size: int) -> list[Stretch]:
+        """The `size` bytes of host memory behind `descriptors` of an internal edge from number `start` on."""
         if info.buffer_type == HostBufferType.CCB:
             found = self.host.continuous_at(info.dma_address)
             if found is None:
-                return None
+                return []
             buffer, offset = found
-            return buffer, offset + frame * descriptors * info.desc_page_size
+            return [Stretch(buffer, offset + start * info.desc_page_size, size)]
         host_list = self.host.lists.get(info.dma_address)
-        return None if host_list is None else host_list.buffer_at(frame * descriptors)
-
-    def reset(self) -> None:
-        for channel in self.channels.values():
-            channel.close()
+        return [] if host_list is None else host_list.stretches(start, descriptors, size)

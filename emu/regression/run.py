@@ -3,49 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from emu.errors import EmuError, UsageError
-from emu.hef import open_hef
-from emu.hw import profiles
-from emu.hw.capture import load_capture
-from emu.hw.coverage import Coverage
+from emu.host.coverage import Coverage
+from emu.host.door import input_contents, user_outputs
+from emu.host.prepare import PreparedRun, prepare
+from emu.host.session import GroupResult, RunResult, StreamResult, run_program
+from emu.host.spec import RunSpec
 from emu.hw.device import Device
-from emu.hw.faults import Fault
-from emu.hw.layout import usable_clusters
-from emu.hw.session import GroupResult, RunRequest, RunResult, StreamResult, run_program
-from emu.hw.timing import GroupTiming
-from emu.hw.workload import group_timings
+from emu.output import Output
 from emu.regression.golden import check_golden
-from emu.sequencer.compile import CompileOptions, compile_hef
-from emu.sequencer.program import Program
-from emu.trace.events import Header, Tracer
+from emu.regression.status import OK, check_status
+from emu.sequencer.program import Direction
+from emu.trace.events import Tracer
+from emu.trace.hazards import HAZARDS, FoundHazard
 from emu.trace.reader import TraceReader
 from emu.trace.sinks.jsonl import JsonlSink
-
-OK = "OK"
-
-
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    """What a test may choose; None: as `emu run` chooses."""
-
-    runtime: str | None = None
-    device: str | None = None
-    batch: int = 1
-    frames: int | None = None
-    seed: int = 0
-    cluster_layout: int | None = None
-    network_group: str | None = None
-    clock_mhz: int | None = None
-    link: str | None = None
-    inject: tuple[str, ...] = ()
-
-
-_DEFAULT = asdict(RunSettings())
 
 
 @dataclass(slots=True)
@@ -56,11 +33,12 @@ class Run:
     """
 
     model: Path
-    settings: RunSettings
+    spec: RunSpec
     trace: Path
     error: EmuError | None = None
     result: RunResult | None = field(default=None, repr=False)
     device: Device | None = field(default=None, repr=False)
+    prepared: PreparedRun | None = field(default=None, repr=False)
     update: bool = False
     base: Path = field(default_factory=Path)
 
@@ -102,6 +80,25 @@ class Run:
         self._fail_if(lines, f"actions of {context}")
         return self
 
+    def assert_outputs(self, expected: str | Path | Mapping[str, Any], *, atol: float = 0.0, rtol: float = 0.0) -> Run:
+        """The output vstreams, each an array with a leading frames axis, are those of an .npz file beside the test or
+        of a mapping, within `atol` + `rtol` * expected. With `--emu-update` the file is written instead.
+
+        Synthetic outputs mean nothing and fail: `keep_outputs=True` computes them where the network is read, else
+        `reference` or `device_output` gives them.
+        """
+        __tracebackhide__ = True
+        from emu.regression.outputs import check_outputs
+
+        if made_up := self.synthetic_streams:
+            raise AssertionError(
+                f"{self.model.name}: {', '.join(made_up)} synthetic, which no expectation can be of: compute them "
+                "(keep_outputs=True, compute=...), or give a reference or device_output"
+            )
+        target = expected if isinstance(expected, Mapping) else self.base / expected
+        check_outputs(self.model.name, target, self.outputs, update=self.update, atol=atol, rtol=rtol)
+        return self
+
     def assert_memory(self, expected: Mapping[int, int | bytes]) -> Run:
         """Registers and memory of the chip at the end, by address: words as int, blocks as bytes."""
         __tracebackhide__ = True
@@ -140,10 +137,7 @@ class Run:
     def assert_status(self, expected: str | int = OK) -> Run:
         """How the run ended: `OK`, or the name or number of the hailo_status or firmware status."""
         __tracebackhide__ = True
-        have = (OK, 0) if self.error is None else (self.error.name, self.error.number)
-        if expected not in have:
-            why = "" if self.error is None else f": {self.error.line()}"
-            raise AssertionError(f"{self.model.name}: expected status {expected}, ended with {have[0]}({have[1]}){why}")
+        check_status(self.model.name, self.error, expected)
         return self
 
     def assert_fps(self, expected: float, *, within: float = 0.05, network_group: str | None = None) -> Run:
@@ -158,7 +152,42 @@ class Run:
             )
         return self
 
+    def assert_hazards(self, *, allowed: Collection[str] = ()) -> Run:
+        """No hazard of a rule that is not `allowed` (units.md 6); `emu_run` asserts it of every run."""
+        __tracebackhide__ = True
+        unknown = sorted(set(allowed) - HAZARDS.keys())
+        if unknown:
+            raise UsageError(f"{', '.join(unknown)}: no hazard that is looked for; there are {', '.join(HAZARDS)}")
+        lines = [one.line() for one in self.hazards if one.hazard.rule not in allowed]
+        if lines:
+            raise AssertionError("\n  ".join([f"{self.model.name}: {len(lines)} hazards", *lines]))
+        return self
+
     # -- what there is
+
+    @property
+    def hazards(self) -> tuple[FoundHazard, ...]:
+        """All that were found, also where the run did not come to its end."""
+        return () if self.device is None else tuple(self.device.hazards)
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """Output vstream -> array with a leading frames axis, as `emu run --outputs` keeps them."""
+        groups = self._groups()
+        if self.prepared is None or not self.prepared.hefs:
+            raise AssertionError(f"{self.model.name}: a capture has no vstreams")
+        return user_outputs(self.prepared, groups)
+
+    @property
+    def synthetic_streams(self) -> list[str]:
+        """Output streams of which at least one frame was neither computed nor given."""
+        found = []
+        for group in self._groups():
+            for stream in group.streams:
+                frames = range(len(stream.contents)) if stream.direction is Direction.D2H else ()
+                if any(at >= len(group.real) or stream.name not in group.real[at] for at in frames):
+                    found.append(stream.name)
+        return found
 
     def group(self, name: str | None = None) -> GroupResult:
         """The result of a network group, by default of the first."""
@@ -179,7 +208,7 @@ class Run:
     @property
     def coverage(self) -> Coverage:
         """What the run touched."""
-        return Coverage() if self.device is None else Coverage.of(self.device)
+        return Coverage() if self.device is None else Coverage.of(self.device.inspection)
 
     def _groups(self) -> list[GroupResult]:
         if self.result is None:
@@ -208,33 +237,22 @@ class Run:
             raise AssertionError("\n  ".join([f"{self.model.name}: {what} differ", *lines]))
 
 
-def execute(model: Path, settings: RunSettings, trace: Path) -> Run:
-    """Run a HEF (or a capture, a .json file) and keep its trace in `trace`. What stops it is in `Run.error`."""
-    run = Run(model, settings, trace)
-    with trace.open("wb") as stream:
+def execute(model: Path, spec: RunSpec, trace: Path, inputs: Mapping[str, Any] | None = None) -> Run:
+    """Run what a recipe says and keep its trace in `trace`; `model` names it. What stops it is in `Run.error`.
+
+    `inputs`: {input vstream: array with a leading frames axis}, in the place of files.
+    """
+    run = Run(model, spec, trace)
+    with Output(trace) as output:
         try:
-            program, profile, timings, layout = _prepare(model, settings)
-            frames = settings.frames if settings.frames is not None else program.batch
-            header = Header(
-                model.name,
-                program.runtime,
-                program.device,
-                program.batch,
-                frames,
-                settings.seed,
-                profile.timestamp_hz / 1e6,
-            )
-            request = RunRequest(
-                frames=frames,
-                seed=settings.seed,
-                keep_outputs=True,
-                timings=timings,
-                layout=usable_clusters(program, profile, layout)[0],
-                tracer_for=_tracer(JsonlSink(stream, header)),
-                faults=tuple(Fault.parse(text) for text in settings.inject),
-                on_device=lambda device: setattr(run, "device", device),
-            )
-            run.result = run_program(program, profile, request)
+            prepared = prepare(spec)
+            run.prepared, request = prepared, prepared.request
+            request.keep_outputs = True
+            if inputs is not None:
+                request.inputs = input_contents(prepared, inputs)
+            request.tracer_for = _tracer(JsonlSink(output.stream, prepared.header(model.name)))
+            request.on_device = lambda device: setattr(run, "device", device)
+            run.result = run_program(prepared.program, prepared.profile, request)
         except EmuError as error:
             run.error = error
     return run
@@ -242,29 +260,6 @@ def execute(model: Path, settings: RunSettings, trace: Path) -> Run:
 
 def _tracer(sink: JsonlSink) -> Callable[[Callable[[], int]], Tracer]:
     return lambda clock: Tracer([sink], clock)
-
-
-def _prepare(
-    model: Path, settings: RunSettings
-) -> tuple[Program, profiles.Profile, Sequence[GroupTiming] | None, int | None]:
-    if model.suffix == ".json":
-        # what the host sent is sent as it is
-        given = [name for name in ("runtime", "batch", "network_group") if getattr(settings, name) != _DEFAULT[name]]
-        if given:
-            raise UsageError(f"{', '.join(given)}: {model.name} is a capture, which has its own")
-        capture = load_capture(model)
-        profile = profiles.load(settings.device or capture.program.device, settings.clock_mhz, settings.link)
-        return capture.program, profile, None, settings.cluster_layout or capture.layout
-    hef = open_hef(model, runtime=settings.runtime)
-    options = CompileOptions(
-        device=settings.device,
-        cluster_layout=settings.cluster_layout,
-        batch=settings.batch,
-        network_group=settings.network_group,
-    )
-    program = compile_hef(hef, options)
-    profile = profiles.load(program.device, settings.clock_mhz, settings.link)
-    return program, profile, group_timings(hef, program, options, profile), settings.cluster_layout
 
 
 def _value(value: Any) -> str:

@@ -1,7 +1,8 @@
 """Write the generated modules of every schema in this folder: `python -m emu.schemas.generate`.
 
-Needs grpcio-tools (extra `test`). `--check` writes nothing and tells whether what is committed is current: it
-compares descriptors, so another protoc of the same schema counts as current.
+Needs grpcio-tools 1.72 to write: a module runs with the protobuf that its compiler came with and with all later ones,
+and that is the oldest that pyproject.toml allows (`tests/schemas/test_protobuf.py`). `--check` writes nothing and tells
+whether what is committed is current: it compares descriptors, so another protoc of the same schema counts as current.
 """
 
 from __future__ import annotations

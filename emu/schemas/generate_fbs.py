@@ -23,6 +23,8 @@ FOLDER = Path(__file__).resolve().parent
 TARGETS = {
     FOLDER / "ms.fbs": FOLDER / "generated" / "ms_v0_5.py",
     FOLDER / "ms_v0_1" / "ms.fbs": FOLDER / "generated" / "ms_v0_1.py",
+    FOLDER / "ms_lite" / "v0.fbs": FOLDER / "generated" / "ms_lite_v0.py",
+    FOLDER / "ms_lite" / "v2.fbs": FOLDER / "generated" / "ms_lite_v2.py",
 }
 _TOKEN = re.compile(r'\s+|//[^\n]*|/\*.*?\*/|(?P<token>"[^"]*"|[A-Za-z_][\w.]*|-?[\d.]+|[{}\[\]:;,=])', re.DOTALL)
 
@@ -167,8 +169,9 @@ class Emitter:
     def module(self, schema: Path) -> str:
         """The module's text."""
         name = schema.relative_to(FOLDER).as_posix()
+        product = "Lite" if name.startswith("ms_lite") else "predict"
         parts = [
-            f'"""The tables of {name} (MindSpore predict). Written by emu.schemas.generate_fbs, not by hand."""\n\n'
+            f'"""The tables of {name} (MindSpore {product}). Written by emu.schemas.generate_fbs, not by hand."""\n\n'
             "from __future__ import annotations\n\n"
             "from dataclasses import dataclass\n"
             "from enum import IntEnum\n"

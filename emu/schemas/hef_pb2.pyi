@@ -290,7 +290,7 @@ class ProtoHEFIncludedFeatures(_message.Message):
     transpose_component: bool
     padded_ddr_buffers: bool
     sequencer: bool
-    def __init__(self, abbale: _Optional[bool] = ..., posted_writes: _Optional[bool] = ..., ddr: _Optional[bool] = ..., is_multi_context: _Optional[bool] = ..., compressed_params: _Optional[bool] = ..., transpose_component: _Optional[bool] = ..., padded_ddr_buffers: _Optional[bool] = ..., sequencer: _Optional[bool] = ...) -> None: ...
+    def __init__(self, abbale: bool = ..., posted_writes: bool = ..., ddr: bool = ..., is_multi_context: bool = ..., compressed_params: bool = ..., transpose_component: bool = ..., padded_ddr_buffers: bool = ..., sequencer: bool = ...) -> None: ...
 
 class ProtoHEFExtension(_message.Message):
     __slots__ = ("type_index", "name")
@@ -544,7 +544,7 @@ class ProtoHEFNmsOp(_message.Message):
     iou_op: ProtoHEFIOUNmsOp
     yolo_seg_op: ProtoHEFYoloSegNmsOp
     yolov8_nms_op: ProtoHEFYolov8NmsOp
-    def __init__(self, nms_score_th: _Optional[float] = ..., nms_iou_th: _Optional[float] = ..., max_proposals_per_class: _Optional[int] = ..., classes: _Optional[int] = ..., background_removal: _Optional[bool] = ..., background_removal_index: _Optional[int] = ..., bbox_decoding_only: _Optional[bool] = ..., yolo_nms_op: _Optional[_Union[ProtoHEFYoloNmsOp, _Mapping]] = ..., yolox_nms_op: _Optional[_Union[ProtoHEFYoloxNmsOp, _Mapping]] = ..., ssd_nms_op: _Optional[_Union[ProtoHEFSSDNmsOp, _Mapping]] = ..., iou_op: _Optional[_Union[ProtoHEFIOUNmsOp, _Mapping]] = ..., yolo_seg_op: _Optional[_Union[ProtoHEFYoloSegNmsOp, _Mapping]] = ..., yolov8_nms_op: _Optional[_Union[ProtoHEFYolov8NmsOp, _Mapping]] = ...) -> None: ...
+    def __init__(self, nms_score_th: _Optional[float] = ..., nms_iou_th: _Optional[float] = ..., max_proposals_per_class: _Optional[int] = ..., classes: _Optional[int] = ..., background_removal: bool = ..., background_removal_index: _Optional[int] = ..., bbox_decoding_only: bool = ..., yolo_nms_op: _Optional[_Union[ProtoHEFYoloNmsOp, _Mapping]] = ..., yolox_nms_op: _Optional[_Union[ProtoHEFYoloxNmsOp, _Mapping]] = ..., ssd_nms_op: _Optional[_Union[ProtoHEFSSDNmsOp, _Mapping]] = ..., iou_op: _Optional[_Union[ProtoHEFIOUNmsOp, _Mapping]] = ..., yolo_seg_op: _Optional[_Union[ProtoHEFYoloSegNmsOp, _Mapping]] = ..., yolov8_nms_op: _Optional[_Union[ProtoHEFYolov8NmsOp, _Mapping]] = ...) -> None: ...
 
 class ProtoHEFLogitsOp(_message.Message):
     __slots__ = ("logits_type",)
@@ -676,7 +676,7 @@ class ProtoHEFNetworkGroupMetadata(_message.Message):
     cfg_channels_count: int
     cfg_channels_config: _containers.RepeatedCompositeFieldContainer[ProtoHEFCfgChannelConfig]
     computational_ops: int
-    def __init__(self, network_group_name: _Optional[str] = ..., network_group_index: _Optional[int] = ..., transposed_net: _Optional[bool] = ..., bottleneck_fps: _Optional[float] = ..., latency: _Optional[float] = ..., cfg_channels_count: _Optional[int] = ..., cfg_channels_config: _Optional[_Iterable[_Union[ProtoHEFCfgChannelConfig, _Mapping]]] = ..., computational_ops: _Optional[int] = ...) -> None: ...
+    def __init__(self, network_group_name: _Optional[str] = ..., network_group_index: _Optional[int] = ..., transposed_net: bool = ..., bottleneck_fps: _Optional[float] = ..., latency: _Optional[float] = ..., cfg_channels_count: _Optional[int] = ..., cfg_channels_config: _Optional[_Iterable[_Union[ProtoHEFCfgChannelConfig, _Mapping]]] = ..., computational_ops: _Optional[int] = ...) -> None: ...
 
 class ProtoHEFFusedLayersMetadata(_message.Message):
     __slots__ = ("network_has_fused_layers", "updated_sorted_output_names", "fused_layers")
@@ -686,7 +686,7 @@ class ProtoHEFFusedLayersMetadata(_message.Message):
     network_has_fused_layers: bool
     updated_sorted_output_names: _containers.RepeatedScalarFieldContainer[str]
     fused_layers: _containers.RepeatedCompositeFieldContainer[ProtoHEFEdgeLayerFused]
-    def __init__(self, network_has_fused_layers: _Optional[bool] = ..., updated_sorted_output_names: _Optional[_Iterable[str]] = ..., fused_layers: _Optional[_Iterable[_Union[ProtoHEFEdgeLayerFused, _Mapping]]] = ...) -> None: ...
+    def __init__(self, network_has_fused_layers: bool = ..., updated_sorted_output_names: _Optional[_Iterable[str]] = ..., fused_layers: _Optional[_Iterable[_Union[ProtoHEFEdgeLayerFused, _Mapping]]] = ...) -> None: ...
 
 class ProtoHEFEdgeLayerFused(_message.Message):
     __slots__ = ("layer_info", "defused_layers_names", "nms_info")
@@ -898,7 +898,7 @@ class InitialL3(_message.Message):
     initial_l3_index: int
     initial_l3_offset: int
     includes_initial_l3_info: bool
-    def __init__(self, initial_l3_index: _Optional[int] = ..., initial_l3_offset: _Optional[int] = ..., includes_initial_l3_info: _Optional[bool] = ...) -> None: ...
+    def __init__(self, initial_l3_index: _Optional[int] = ..., initial_l3_offset: _Optional[int] = ..., includes_initial_l3_info: bool = ...) -> None: ...
 
 class ProtoHEFActionEnableSequencer(_message.Message):
     __slots__ = ("cluster_index", "initial_l3_legacy", "initial_l3_info", "active_apu_bitmap", "active_sc_bitmap", "active_l2_bitmap", "active_ia_bitmap", "l2_write_0", "l2_write_1", "l2_write_2", "l2_write_3")
@@ -1048,7 +1048,7 @@ class ProtoHEFShmiglueInfo(_message.Message):
     SHMIGLUE_INDEX_FIELD_NUMBER: _ClassVar[int]
     should_use_shmiglue: bool
     shmiglue_index: int
-    def __init__(self, should_use_shmiglue: _Optional[bool] = ..., shmiglue_index: _Optional[int] = ...) -> None: ...
+    def __init__(self, should_use_shmiglue: bool = ..., shmiglue_index: _Optional[int] = ...) -> None: ...
 
 class ProtoHEFEdgeLayer(_message.Message):
     __slots__ = ("direction", "edge_layer_type", "layer_info", "layer_mux", "layer_planes", "context_switch_info", "network_index", "pad_index")
@@ -1084,7 +1084,7 @@ class ProtoHEFEdgeLayerInfo(_message.Message):
     numeric_info: ProtoHEFEdgeLayerNumericInfo
     original_names: _containers.RepeatedScalarFieldContainer[str]
     transposed: bool
-    def __init__(self, name: _Optional[str] = ..., hn_output_layer_name: _Optional[str] = ..., edge_layer_base: _Optional[_Union[ProtoHEFEdgeLayerBase, _Mapping]] = ..., numeric_info: _Optional[_Union[ProtoHEFEdgeLayerNumericInfo, _Mapping]] = ..., original_names: _Optional[_Iterable[str]] = ..., transposed: _Optional[bool] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., hn_output_layer_name: _Optional[str] = ..., edge_layer_base: _Optional[_Union[ProtoHEFEdgeLayerBase, _Mapping]] = ..., numeric_info: _Optional[_Union[ProtoHEFEdgeLayerNumericInfo, _Mapping]] = ..., original_names: _Optional[_Iterable[str]] = ..., transposed: bool = ...) -> None: ...
 
 class ProtoHefEdge(_message.Message):
     __slots__ = ("layer_info", "layer_mux", "layer_planes")
@@ -1216,7 +1216,7 @@ class ProtoHEFEdgeLayerBase(_message.Message):
     host_argmax: bool
     max_shmifo_size: int
     engine_id: int
-    def __init__(self, height: _Optional[int] = ..., padded_height: _Optional[int] = ..., width: _Optional[int] = ..., padded_width: _Optional[int] = ..., features: _Optional[int] = ..., padded_features: _Optional[int] = ..., format: _Optional[int] = ..., sys_index: _Optional[int] = ..., core_bytes_per_buffer: _Optional[int] = ..., core_buffers_per_frame: _Optional[int] = ..., additional_info: _Optional[_Union[ProtoHEFAdditionalInfo, _Mapping]] = ..., data_bytes: _Optional[int] = ..., buffer_indices: _Optional[_Iterable[_Union[ProtoHEFResourceIndices, _Mapping]]] = ..., host_argmax: _Optional[bool] = ..., max_shmifo_size: _Optional[int] = ..., engine_id: _Optional[int] = ...) -> None: ...
+    def __init__(self, height: _Optional[int] = ..., padded_height: _Optional[int] = ..., width: _Optional[int] = ..., padded_width: _Optional[int] = ..., features: _Optional[int] = ..., padded_features: _Optional[int] = ..., format: _Optional[int] = ..., sys_index: _Optional[int] = ..., core_bytes_per_buffer: _Optional[int] = ..., core_buffers_per_frame: _Optional[int] = ..., additional_info: _Optional[_Union[ProtoHEFAdditionalInfo, _Mapping]] = ..., data_bytes: _Optional[int] = ..., buffer_indices: _Optional[_Iterable[_Union[ProtoHEFResourceIndices, _Mapping]]] = ..., host_argmax: bool = ..., max_shmifo_size: _Optional[int] = ..., engine_id: _Optional[int] = ...) -> None: ...
 
 class ProtoHEFAdditionalInfo(_message.Message):
     __slots__ = ("nms_info",)
@@ -1244,7 +1244,7 @@ class ProtoHEFNmsInfo(_message.Message):
     input_division_factor: int
     burst_size: int
     burst_type: ProtoHEFNmsBurstType
-    def __init__(self, type_index: _Optional[int] = ..., number_of_classes: _Optional[int] = ..., max_output_size: _Optional[int] = ..., bbox_size: _Optional[int] = ..., is_defused: _Optional[bool] = ..., defuse_info: _Optional[_Union[ProtoHEFNmsDefuseInfo, _Mapping]] = ..., input_division_factor: _Optional[int] = ..., burst_size: _Optional[int] = ..., burst_type: _Optional[_Union[ProtoHEFNmsBurstType, str]] = ...) -> None: ...
+    def __init__(self, type_index: _Optional[int] = ..., number_of_classes: _Optional[int] = ..., max_output_size: _Optional[int] = ..., bbox_size: _Optional[int] = ..., is_defused: bool = ..., defuse_info: _Optional[_Union[ProtoHEFNmsDefuseInfo, _Mapping]] = ..., input_division_factor: _Optional[int] = ..., burst_size: _Optional[int] = ..., burst_type: _Optional[_Union[ProtoHEFNmsBurstType, str]] = ...) -> None: ...
 
 class ProtoHEFNmsDefuseInfo(_message.Message):
     __slots__ = ("class_group_index", "original_name")

@@ -256,7 +256,7 @@ class ConvolutionOpParams(_message.Message):
     adj: _containers.RepeatedScalarFieldContainer[int]
     target_shape: _containers.RepeatedScalarFieldContainer[int]
     before_pad: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, mode: _Optional[int] = ..., algo: _Optional[int] = ..., pad_mode: _Optional[int] = ..., group: _Optional[int] = ..., num_output: _Optional[int] = ..., pad: _Optional[_Iterable[int]] = ..., stride: _Optional[_Iterable[int]] = ..., dilation: _Optional[_Iterable[int]] = ..., kernel: _Optional[_Iterable[int]] = ..., alpha: _Optional[float] = ..., beta: _Optional[float] = ..., filter: _Optional[_Union[WeightDef, _Mapping]] = ..., bias: _Optional[_Union[WeightDef, _Mapping]] = ..., relu_flag: _Optional[bool] = ..., adj: _Optional[_Iterable[int]] = ..., target_shape: _Optional[_Iterable[int]] = ..., before_pad: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, mode: _Optional[int] = ..., algo: _Optional[int] = ..., pad_mode: _Optional[int] = ..., group: _Optional[int] = ..., num_output: _Optional[int] = ..., pad: _Optional[_Iterable[int]] = ..., stride: _Optional[_Iterable[int]] = ..., dilation: _Optional[_Iterable[int]] = ..., kernel: _Optional[_Iterable[int]] = ..., alpha: _Optional[float] = ..., beta: _Optional[float] = ..., filter: _Optional[_Union[WeightDef, _Mapping]] = ..., bias: _Optional[_Union[WeightDef, _Mapping]] = ..., relu_flag: bool = ..., adj: _Optional[_Iterable[int]] = ..., target_shape: _Optional[_Iterable[int]] = ..., before_pad: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class PoolingOpParams(_message.Message):
     __slots__ = ("mode", "nan_opt", "pad_mode", "global_pooling", "window", "pad", "stride", "ceil_mode", "data_mode", "alpha", "beta", "before_pad")
@@ -284,7 +284,7 @@ class PoolingOpParams(_message.Message):
     alpha: float
     beta: float
     before_pad: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, mode: _Optional[int] = ..., nan_opt: _Optional[int] = ..., pad_mode: _Optional[int] = ..., global_pooling: _Optional[bool] = ..., window: _Optional[_Iterable[int]] = ..., pad: _Optional[_Iterable[int]] = ..., stride: _Optional[_Iterable[int]] = ..., ceil_mode: _Optional[bool] = ..., data_mode: _Optional[int] = ..., alpha: _Optional[float] = ..., beta: _Optional[float] = ..., before_pad: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, mode: _Optional[int] = ..., nan_opt: _Optional[int] = ..., pad_mode: _Optional[int] = ..., global_pooling: bool = ..., window: _Optional[_Iterable[int]] = ..., pad: _Optional[_Iterable[int]] = ..., stride: _Optional[_Iterable[int]] = ..., ceil_mode: bool = ..., data_mode: _Optional[int] = ..., alpha: _Optional[float] = ..., beta: _Optional[float] = ..., before_pad: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class EltwiseOpParams(_message.Message):
     __slots__ = ("mode", "coeff", "alpha", "beta", "weight", "relu_flag")
@@ -300,7 +300,7 @@ class EltwiseOpParams(_message.Message):
     beta: float
     weight: _containers.RepeatedCompositeFieldContainer[WeightDef]
     relu_flag: bool
-    def __init__(self, mode: _Optional[int] = ..., coeff: _Optional[_Iterable[float]] = ..., alpha: _Optional[float] = ..., beta: _Optional[float] = ..., weight: _Optional[_Iterable[_Union[WeightDef, _Mapping]]] = ..., relu_flag: _Optional[bool] = ...) -> None: ...
+    def __init__(self, mode: _Optional[int] = ..., coeff: _Optional[_Iterable[float]] = ..., alpha: _Optional[float] = ..., beta: _Optional[float] = ..., weight: _Optional[_Iterable[_Union[WeightDef, _Mapping]]] = ..., relu_flag: bool = ...) -> None: ...
 
 class ActivationOpParams(_message.Message):
     __slots__ = ("mode", "coef", "alpha", "beta")
@@ -336,7 +336,7 @@ class BatchNormOpParams(_message.Message):
     estimated_variance: WeightDef
     scale: WeightDef
     bias: WeightDef
-    def __init__(self, mode: _Optional[int] = ..., alpha: _Optional[float] = ..., beta: _Optional[float] = ..., epsilon: _Optional[float] = ..., use_global_stats: _Optional[bool] = ..., moving_average_fraction: _Optional[float] = ..., estimated_mean: _Optional[_Union[WeightDef, _Mapping]] = ..., estimated_variance: _Optional[_Union[WeightDef, _Mapping]] = ..., scale: _Optional[_Union[WeightDef, _Mapping]] = ..., bias: _Optional[_Union[WeightDef, _Mapping]] = ...) -> None: ...
+    def __init__(self, mode: _Optional[int] = ..., alpha: _Optional[float] = ..., beta: _Optional[float] = ..., epsilon: _Optional[float] = ..., use_global_stats: bool = ..., moving_average_fraction: _Optional[float] = ..., estimated_mean: _Optional[_Union[WeightDef, _Mapping]] = ..., estimated_variance: _Optional[_Union[WeightDef, _Mapping]] = ..., scale: _Optional[_Union[WeightDef, _Mapping]] = ..., bias: _Optional[_Union[WeightDef, _Mapping]] = ...) -> None: ...
 
 class ScaleOpParams(_message.Message):
     __slots__ = ("scale", "bias")
@@ -384,7 +384,7 @@ class FullConnectionOpParams(_message.Message):
     bias: WeightDef
     num_output: int
     relu_flag: bool
-    def __init__(self, filter: _Optional[_Union[WeightDef, _Mapping]] = ..., bias: _Optional[_Union[WeightDef, _Mapping]] = ..., num_output: _Optional[int] = ..., relu_flag: _Optional[bool] = ...) -> None: ...
+    def __init__(self, filter: _Optional[_Union[WeightDef, _Mapping]] = ..., bias: _Optional[_Union[WeightDef, _Mapping]] = ..., num_output: _Optional[int] = ..., relu_flag: bool = ...) -> None: ...
 
 class FlattenOpParams(_message.Message):
     __slots__ = ("alpha", "beta", "start_axis", "end_axis")
@@ -410,7 +410,7 @@ class AddLimitedOpParams(_message.Message):
     axis: int
     broadcast: bool
     weight: _containers.RepeatedCompositeFieldContainer[WeightDef]
-    def __init__(self, alpha: _Optional[float] = ..., beta: _Optional[float] = ..., axis: _Optional[int] = ..., broadcast: _Optional[bool] = ..., weight: _Optional[_Iterable[_Union[WeightDef, _Mapping]]] = ...) -> None: ...
+    def __init__(self, alpha: _Optional[float] = ..., beta: _Optional[float] = ..., axis: _Optional[int] = ..., broadcast: bool = ..., weight: _Optional[_Iterable[_Union[WeightDef, _Mapping]]] = ...) -> None: ...
 
 class MulLimitedOpParams(_message.Message):
     __slots__ = ("alpha", "beta", "axis", "broadcast", "weight")
@@ -424,7 +424,7 @@ class MulLimitedOpParams(_message.Message):
     axis: int
     broadcast: bool
     weight: _containers.RepeatedCompositeFieldContainer[WeightDef]
-    def __init__(self, alpha: _Optional[float] = ..., beta: _Optional[float] = ..., axis: _Optional[int] = ..., broadcast: _Optional[bool] = ..., weight: _Optional[_Iterable[_Union[WeightDef, _Mapping]]] = ...) -> None: ...
+    def __init__(self, alpha: _Optional[float] = ..., beta: _Optional[float] = ..., axis: _Optional[int] = ..., broadcast: bool = ..., weight: _Optional[_Iterable[_Union[WeightDef, _Mapping]]] = ...) -> None: ...
 
 class AddOpParams(_message.Message):
     __slots__ = ("alpha", "beta", "weight")
@@ -480,7 +480,7 @@ class MatMulOpParams(_message.Message):
     transposeW: bool
     filter: WeightDef
     bias: WeightDef
-    def __init__(self, alpha: _Optional[float] = ..., beta: _Optional[float] = ..., transposeX: _Optional[bool] = ..., transposeW: _Optional[bool] = ..., filter: _Optional[_Union[WeightDef, _Mapping]] = ..., bias: _Optional[_Union[WeightDef, _Mapping]] = ...) -> None: ...
+    def __init__(self, alpha: _Optional[float] = ..., beta: _Optional[float] = ..., transposeX: bool = ..., transposeW: bool = ..., filter: _Optional[_Union[WeightDef, _Mapping]] = ..., bias: _Optional[_Union[WeightDef, _Mapping]] = ...) -> None: ...
 
 class RsqrtOpParams(_message.Message):
     __slots__ = ("alpha", "beta")
@@ -552,7 +552,7 @@ class TensorDescriptor(_message.Message):
     real_dim_cnt: int
     reuse_input_index: int
     alloffset_quantize_info: AllOffsetQuantizeInfo
-    def __init__(self, format: _Optional[int] = ..., data_type: _Optional[int] = ..., dim: _Optional[_Iterable[int]] = ..., size: _Optional[int] = ..., reuse_input: _Optional[bool] = ..., output_tensor: _Optional[bool] = ..., device_type: _Optional[_Union[DeviceType, str]] = ..., input_tensor: _Optional[bool] = ..., real_dim_cnt: _Optional[int] = ..., reuse_input_index: _Optional[int] = ..., alloffset_quantize_info: _Optional[_Union[AllOffsetQuantizeInfo, _Mapping]] = ...) -> None: ...
+    def __init__(self, format: _Optional[int] = ..., data_type: _Optional[int] = ..., dim: _Optional[_Iterable[int]] = ..., size: _Optional[int] = ..., reuse_input: bool = ..., output_tensor: bool = ..., device_type: _Optional[_Union[DeviceType, str]] = ..., input_tensor: bool = ..., real_dim_cnt: _Optional[int] = ..., reuse_input_index: _Optional[int] = ..., alloffset_quantize_info: _Optional[_Union[AllOffsetQuantizeInfo, _Mapping]] = ...) -> None: ...
 
 class CompressInfo(_message.Message):
     __slots__ = ("blockRow", "blockCol", "fractalK", "fractalN", "lastFractalK", "lastFractalN", "cubeSize", "loadDir")
@@ -607,7 +607,7 @@ class AttrDef(_message.Message):
     bt: bytes
     list: AttrDef.ListValue
     func: NamedAttrs
-    def __init__(self, s: _Optional[str] = ..., i: _Optional[int] = ..., f: _Optional[float] = ..., b: _Optional[bool] = ..., u: _Optional[int] = ..., bt: _Optional[bytes] = ..., list: _Optional[_Union[AttrDef.ListValue, _Mapping]] = ..., func: _Optional[_Union[NamedAttrs, _Mapping]] = ...) -> None: ...
+    def __init__(self, s: _Optional[str] = ..., i: _Optional[int] = ..., f: _Optional[float] = ..., b: bool = ..., u: _Optional[int] = ..., bt: _Optional[bytes] = ..., list: _Optional[_Union[AttrDef.ListValue, _Mapping]] = ..., func: _Optional[_Union[NamedAttrs, _Mapping]] = ...) -> None: ...
 
 class NamedAttrs(_message.Message):
     __slots__ = ("name", "attr")

@@ -149,7 +149,7 @@ class KernelContext(_message.Message):
     args_offset: bytes
     args_count: int
     origin_op_index: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, kernel_type: _Optional[int] = ..., op_id: _Optional[int] = ..., kernel_func_id: _Optional[int] = ..., op_index: _Optional[int] = ..., is_flowtable: _Optional[bool] = ..., args_offset: _Optional[bytes] = ..., args_count: _Optional[int] = ..., origin_op_index: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, kernel_type: _Optional[int] = ..., op_id: _Optional[int] = ..., kernel_func_id: _Optional[int] = ..., op_index: _Optional[int] = ..., is_flowtable: bool = ..., args_offset: _Optional[bytes] = ..., args_count: _Optional[int] = ..., origin_op_index: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class KernelExDef(_message.Message):
     __slots__ = ("flags", "op_index", "args_size", "args", "task_info", "task_info_size", "kernel_ext_info", "kernel_ext_info_size")
@@ -195,7 +195,7 @@ class LogTimeStampDef(_message.Message):
     logid: int
     notify: bool
     flat: int
-    def __init__(self, logid: _Optional[int] = ..., notify: _Optional[bool] = ..., flat: _Optional[int] = ...) -> None: ...
+    def __init__(self, logid: _Optional[int] = ..., notify: bool = ..., flat: _Optional[int] = ...) -> None: ...
 
 class MemcpyAsyncDef(_message.Message):
     __slots__ = ("dst", "dst_max", "src", "count", "kind", "op_index")

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
+
+from emu.chips.runtimes import device_names, device_profile, runtime_names
 from emu.errors import EmuError
 from emu.hef import Hef
 from emu.hef.load import MULTI_LAYOUT_ARCHS, check_load
-from emu.hef.runtime import RUNTIMES
+from emu.hef.runtime import by_preference
 from emu.sequencer.compile import CompileOptions, compile_hef
-from emu.sequencer.profiles import DEVICES, device_profile
 
 
-@dataclass(frozen=True, slots=True)
-class Acceptance:
+class Acceptance(Struct, frozen=True):
     """What one runtime says to one device; `device` None where it does not even load the file.
 
     `error` is None where it configures the file; `cluster_layouts` are then the layouts it does so with, empty for
-    files and devices that have none.
+    files and devices that have none. Of a release that is known by what it loads alone there is one answer, without a
+    device: `error` None says that it loads the file.
     """
 
     runtime: str
@@ -27,15 +28,23 @@ class Acceptance:
     cluster_layouts: tuple[int, ...] = ()
 
 
-def acceptances(hef: Hef, devices: Iterable[str] = tuple(DEVICES)) -> Iterator[Acceptance]:
-    """Both runtimes, all devices, in their order. The file is opened anew for each runtime, from the same bytes."""
-    devices = tuple(devices)
-    for runtime in map(str, RUNTIMES):
+def acceptances(
+    hef: Hef, devices: Iterable[str] | None = None, runtimes: Iterable[str] | None = None
+) -> Iterator[Acceptance]:
+    """The runtimes (None: all; `by_preference`) and the devices (None: all) in their order.
+
+    The file is opened anew for each runtime, from the same bytes.
+    """
+    devices = device_names() if devices is None else tuple(devices)
+    for runtime in by_preference(runtime_names() if runtimes is None else runtimes):
         try:
             opened = hef.reopen(runtime)
             check_load(opened)
         except EmuError as error:
             yield Acceptance(runtime, None, error)
+            continue
+        if opened.version.loads_only:
+            yield Acceptance(runtime, None, None)
             continue
         for device in devices:
             yield _try(opened, runtime, device)

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
+
+from emu.chips.runtimes import RuntimeProfile
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import align_up
 from emu.sequencer.config import EXTERNAL_DESC, BufferInfo
 from emu.sequencer.host import HostMemory, ListBuilder
 from emu.sequencer.layers import EdgeLayer
-from emu.sequencer.profiles import RuntimeProfile
 from emu.sequencer.program import Cache, Direction
 from emu.sequencer.requirements import Requirements, power_of_two, scatter_gather_limits, single_transfer
 
 
-@dataclass(slots=True)
-class _Side:
+class _Side(Struct):
     """One direction of a cache: how many entries it moves per frame, and its descriptors once created."""
 
     length: int
     descriptors: ListBuilder | None = None
 
 
-@dataclass(slots=True)
-class _Cache:
+class _Cache(Struct):
     """A cache and its backing buffer; sizes in bytes, lengths in entries."""
 
     cache_id: int
@@ -125,14 +124,24 @@ class GroupCaches:
             side.descriptors = self._host.descriptor_list(self._requirements(cache, side))
             self._program()
         needed = side.descriptors.requirements
-        info = BufferInfo(
-            EXTERNAL_DESC, side.descriptors.dma_address, needed.page_size, needed.desc_count, cache.entry_size
-        )
+        pattern = cache.entry_size * (1 if self._runtime.cache_entries else side.length)
+        info = BufferInfo(EXTERNAL_DESC, side.descriptors.dma_address, needed.page_size, needed.desc_count, pattern)
         return info, side.length
 
     def _requirements(self, cache: _Cache, side: _Side) -> Requirements:
+        limits = scatter_gather_limits(self._host.settings.desc_max_page)
+        if not self._runtime.cache_entries:
+            return single_transfer(
+                limits,
+                self._runtime,
+                cache.padded_entry_size * side.length,
+                max_page_size=limits.max_page_size,
+                min_batch=1,
+                max_batch=1,
+                is_aligned=True,
+            )
         return single_transfer(
-            scatter_gather_limits(self._host.settings.desc_max_page),
+            limits,
             self._runtime,
             cache.entry_size,
             max_page_size=cache.page_size,
@@ -151,6 +160,12 @@ class GroupCaches:
             for direction, programs in zip((Direction.H2D, Direction.D2H), cache.programs(0), strict=True):
                 descriptors = self._caches[cache.cache_id].sides[direction].descriptors
                 assert descriptors is not None
+                if cache.in_one and any(program.offset % cache.page_size for program in programs):
+                    raise HailoError(
+                        HailoStatus.HAILO_INTERNAL_FAILURE,
+                        f"cache {cache.cache_id}: entries of {cache.padded_entry_size} bytes from an offset within a "
+                        f"page of {cache.page_size}",
+                    )
                 descriptors.programs += programs
 
     def programs(self) -> tuple[Cache, ...]:
@@ -171,6 +186,7 @@ class GroupCaches:
                     writes.length,
                     reads.descriptors.dma_address,
                     writes.descriptors.dma_address,
+                    not self._runtime.cache_entries,
                 )
             )
         return tuple(out)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
+from emu.chips.runtimes import DeviceProfile
 from emu.errors import HailoError, HailoStatus
-from emu.sequencer.profiles import DeviceProfile
 from emu.sequencer.program import Direction
 
 

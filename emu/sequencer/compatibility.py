@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+from emu.chips.runtimes import (
+    DeviceProfile,
+    RuntimeProfile,
+    accepted_archs,
+    device_names,
+    device_profile,
+    runtime_names,
+    runtime_profile,
+)
+from emu.chips.support import unsupported
 from emu.errors import HailoStatus, IncompatibleError
 from emu.hef import Hef
 from emu.hef.enums import HwArch
 from emu.hef.load import MULTI_LAYOUT_ARCHS, alternatives
 from emu.hef.model import CoreOp, NetworkGroup
 from emu.sequencer.host import HostSettings
-from emu.sequencer.profiles import DeviceProfile, RuntimeProfile
 
 
 def _arch_name(hw_arch: int) -> str:
@@ -20,15 +31,50 @@ def _arch_name(hw_arch: int) -> str:
 
 def check_compatible(hef: Hef, runtime: RuntimeProfile, device: DeviceProfile) -> None:
     """IncompatibleError 93 where the runtime does not configure this architecture on the device."""
+    if runtime.m4_memory_for == "device" and device.integrated:
+        raise IncompatibleError(
+            HailoStatus.HAILO_INTERNAL_FAILURE,
+            f"HailoRT {runtime.name} opens {device.name} with memory that the driver maps for its M4 core, which this "
+            "host has not",
+        )
     hw_arch = hef.header.hw_arch
-    if hw_arch in runtime.accepted_archs.get(device.name, frozenset()):
+    archs = accepted_archs(runtime, device)
+    if hw_arch in archs:
         return
-    accepted = ", ".join(sorted(_arch_name(arch) for arch in runtime.accepted_archs.get(device.name, frozenset())))
+    if not archs:
+        raise hef.version.incompatible(HailoStatus.HAILO_HEF_NOT_COMPATIBLE_WITH_DEVICE, unsupported(runtime, device))
+    accepted = ", ".join(sorted(_arch_name(arch) for arch in archs))
     raise hef.version.incompatible(
         HailoStatus.HAILO_HEF_NOT_COMPATIBLE_WITH_DEVICE,
         f"a HEF of architecture {_arch_name(hw_arch)} does not run on {device.name} with HailoRT {runtime.name}, "
-        f"which accepts {accepted or 'nothing there'}",
+        f"which accepts {accepted}; {_who_takes(int(hw_arch))}",
     )
+
+
+@cache
+def _who_takes(hw_arch: int) -> str:
+    """The devices that an architecture runs on, each with the releases that configure it."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for device in device_names():
+        releases = tuple(
+            name for name in runtime_names() if hw_arch in accepted_archs(runtime_profile(name), device_profile(device))
+        )
+        if releases:
+            found.setdefault(releases, []).append(device)
+    taken = [
+        f"{' or '.join(devices)} (HailoRT {releases[0]}{f' to {releases[-1]}' if len(releases) > 1 else ''})"
+        for releases, devices in found.items()
+    ]
+    return f"it is for {', '.join(taken)}" if taken else "no device here takes it: compile the model for the device"
+
+
+def check_layout(runtime: RuntimeProfile, device: DeviceProfile, layout: int | None) -> None:
+    """IncompatibleError 8 where the runtime cannot open the device without its cluster layout."""
+    if runtime.checks_layout and device.has_layouts and device.default_layout is None and layout is None:
+        raise IncompatibleError(
+            HailoStatus.HAILO_INTERNAL_FAILURE,
+            f"HailoRT {runtime.name} does not open a {device.name} without its cluster layout",
+        )
 
 
 def check_strict_version(hef: Hef, runtime: RuntimeProfile, settings: HostSettings) -> None:
@@ -39,8 +85,8 @@ def check_strict_version(hef: Hef, runtime: RuntimeProfile, settings: HostSettin
         return
     version = hef.header.sdk_version
     wanted = (version.sdk_version_major, version.sdk_version_minor)
-    if wanted != runtime.library_version[:2]:
-        library = ".".join(map(str, runtime.library_version))
+    if wanted != runtime.version[:2]:
+        library = ".".join(map(str, runtime.version))
         raise IncompatibleError(
             HailoStatus.HAILO_INVALID_HEF,
             f"compiled for exactly HailoRT {wanted[0]}.{wanted[1]}.{version.sdk_version_revision}, this is {library}",

@@ -6,25 +6,25 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from emu.errors import HailoError, HailoStatus, IncompatibleError, UsageError
-from emu.hef import Hef
-from emu.hef.layers import network_names
-from emu.hef.load import check_load
-from emu.hef.model import CoreOp, NetworkGroup
-from emu.sequencer import control
-from emu.sequencer.caches import CacheManager
-from emu.sequencer.compatibility import check_compatible, check_strict_version, select_core_op
-from emu.sequencer.group import Configuration, GroupCompiler
-from emu.sequencer.host import HostMemory
-from emu.sequencer.limits import check_size
-from emu.sequencer.options import CompileOptions
-from emu.sequencer.profiles import (
-    ARCH_DEVICES,
+from emu.chips.runtimes import (
     DeviceProfile,
     RuntimeProfile,
     device_profile,
     runtime_profile,
 )
+from emu.chips.runtimes import default_device as first_device
+from emu.errors import HailoError, HailoStatus, IncompatibleError, UsageError
+from emu.hef import Hef
+from emu.hef.layers import network_names
+from emu.hef.load import check_load
+from emu.hef.model import CoreOp, NetworkGroup
+from emu.naming import full_name, listed, similar
+from emu.sequencer.caches import CacheManager
+from emu.sequencer.compatibility import check_compatible, check_layout, check_strict_version, select_core_op
+from emu.sequencer.group import Configuration, GroupCompiler
+from emu.sequencer.host import HostMemory
+from emu.sequencer.limits import check_size
+from emu.sequencer.options import CompileOptions
 from emu.sequencer.program import Program
 
 __all__ = ["CompileOptions", "compile_hef", "default_device"]
@@ -32,12 +32,12 @@ __all__ = ["CompileOptions", "compile_hef", "default_device"]
 
 def default_device(hw_arch: int) -> str:
     """The first device of hef-container.md 5.1's table; an architecture that it lacks has none (93)."""
-    devices = ARCH_DEVICES.get(hw_arch, ())
-    if not devices:
+    device = first_device(hw_arch)
+    if device is None:
         raise IncompatibleError(
             HailoStatus.HAILO_HEF_NOT_COMPATIBLE_WITH_DEVICE, f"no device runs HEFs of architecture {hw_arch}"
         )
-    return devices[0]
+    return device
 
 
 def compile_hef(hef: Hef, options: CompileOptions | None = None) -> Program:
@@ -47,7 +47,7 @@ def compile_hef(hef: Hef, options: CompileOptions | None = None) -> Program:
     for this device or runtime, UsageError for options that make no sense.
     """
     options = options or CompileOptions()
-    runtime = runtime_profile(hef.runtime)
+    runtime = runtime_profile(options.runtime or hef.runtime)
     with _no_collection():
         check_size(hef)
         check_load(hef)
@@ -69,10 +69,21 @@ def _no_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _configure(hef: Hef, options: CompileOptions, runtime: RuntimeProfile, device: DeviceProfile) -> Program:
+def chosen_core_ops(
+    hef: Hef, options: CompileOptions, runtime: RuntimeProfile, device: DeviceProfile
+) -> list[tuple[NetworkGroup, CoreOp]]:
+    """The network groups that are compiled, each with the core op for the device's cluster layout."""
+    check_layout(runtime, device, options.cluster_layout)
     check_compatible(hef, runtime, device)
-    groups = _groups(hef, options)
-    core_ops = [select_core_op(hef, group, device, options.cluster_layout, options.host) for group in groups]
+    return [
+        (group, select_core_op(hef, group, device, options.cluster_layout, options.host))
+        for group in _groups(hef, options)
+    ]
+
+
+def _configure(hef: Hef, options: CompileOptions, runtime: RuntimeProfile, device: DeviceProfile) -> Program:
+    chosen = chosen_core_ops(hef, options, runtime, device)
+    groups, core_ops = [group for group, _ in chosen], [core_op for _, core_op in chosen]
     _check_networks(hef, options, groups, core_ops)
     check_strict_version(hef, runtime, options.host)
     if len(groups) > runtime.max_applications:
@@ -89,7 +100,6 @@ def _configure(hef: Hef, options: CompileOptions, runtime: RuntimeProfile, devic
         host,
         options.host.hw_consts or device.hw_consts,
         CacheManager(host, runtime),
-        _first_controls(device),
     )
     programs = tuple(
         GroupCompiler(configuration, group, core_op, index).run()
@@ -102,7 +112,6 @@ def _configure(hef: Hef, options: CompileOptions, runtime: RuntimeProfile, devic
         programs,
         host.descriptor_lists(),
         host.continuous_buffers(),
-        tuple(configuration.controls),
     )
 
 
@@ -112,8 +121,9 @@ def _groups(hef: Hef, options: CompileOptions) -> Sequence[NetworkGroup]:
         return groups
     chosen = [group for group in groups if group.network_group_name == options.network_group]
     if not chosen:
-        names = ", ".join(group.network_group_name for group in groups)
-        raise UsageError(f"no network group {options.network_group!r} in the HEF (it has {names or 'none'})")
+        names = [group.network_group_name for group in groups]
+        near = similar(options.network_group, names)
+        raise UsageError(f"no network group {options.network_group!r} in the HEF (it has {listed(names)}).{near}")
     return chosen
 
 
@@ -126,18 +136,6 @@ def _check_networks(
         for name in network_names(group.network_group_name, core_op, hef.features)
     }
     for name in options.net_batch:
-        if name not in known:
-            raise UsageError(f"a batch for network {name!r}, the HEF has {', '.join(sorted(known)) or 'none'}")
-
-
-def _first_controls(device: DeviceProfile) -> list[bytes]:
-    """What the library asks before it compiles (captures, phase configure)."""
-    device_information = control.encode_request(control.Opcode.GET_DEVICE_INFORMATION)
-    out = [control.encode_request(control.Opcode.IDENTIFY)]
-    if not device.integrated:
-        out.append(device_information)
-    out.append(control.change_context_switch_status(control.ContextSwitchStatus.RESET))
-    out.append(control.encode_request(control.Opcode.CONTEXT_SWITCH_CLEAR_CONFIGURED_APPS))
-    if device.has_layouts and not device.integrated:
-        out.append(device_information)  # for its cluster layout
-    return out
+        if full_name(name, known) is None:
+            near = similar(name, sorted(known))
+            raise UsageError(f"a batch for network {name!r}, the HEF has {listed(sorted(known))}.{near}")

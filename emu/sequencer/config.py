@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from msgspec import Struct, field
+
+from emu.chips.runtimes import DeviceProfile, RuntimeProfile
 from emu.errors import HailoError, HailoStatus
 from emu.sequencer.host import ContinuousBuilder, HostMemory, ListBuilder, Segments
-from emu.sequencer.profiles import DeviceProfile, RuntimeProfile
 from emu.sequencer.requirements import (
     continuous_limits,
     multiple_transfers,
@@ -44,8 +45,7 @@ class Burst(NamedTuple):
     size: int
 
 
-@dataclass(slots=True)
-class ConfigStream:
+class ConfigStream(Struct):
     """What one context sends over one config channel: bytes per burst, and per contiguous range of the section."""
 
     index: int
@@ -53,8 +53,7 @@ class ConfigStream:
     bursts: list[Burst] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class ZeroCopySection:
+class ZeroCopySection(Struct, frozen=True):
     """The CCW section of the file, mapped as it is: its bytes, where it starts, and how large it claims to be."""
 
     data: memoryview
@@ -183,7 +182,9 @@ class ConfigBuffer:
         if self._continuous is not None:
             self._continuous.segments = segments
         else:
-            self._require_list().program(0, total + padding, self._buffer, 0, segments)
+            self._require_list().program(
+                0, total + padding, self._buffer, 0, segments, device_interrupt=self._runtime.descriptor_interrupts
+            )
 
     def _program_section(self, section: ZeroCopySection, total: int) -> None:
         """Zero-copy: NOPs first, then every burst of the section where it lies (vdma.md 3.5)."""
@@ -196,7 +197,8 @@ class ConfigBuffer:
         descriptors = self._require_list()
         page = self.requirements.page_size
         nops = page - total % page
-        self._used = descriptors.program(0, nops, self._host.buffer(), 0, (_NOPS[:nops],))
+        interrupt = self._runtime.descriptor_interrupts
+        self._used = descriptors.program(0, nops, self._host.buffer(), 0, (_NOPS[:nops],), device_interrupt=interrupt)
         chunk = _mapped_buffer_size(self._host)
         for offset, size in self._stream.bursts:
             if offset + size > section.size:
@@ -210,7 +212,12 @@ class ConfigBuffer:
             while offset < end:
                 stop = min(end, offset - offset % chunk + chunk)
                 self._used += descriptors.program(
-                    self._used, stop - offset, self._buffer, offset, (section.data[offset:stop],)
+                    self._used,
+                    stop - offset,
+                    self._buffer,
+                    offset,
+                    (section.data[offset:stop],),
+                    device_interrupt=interrupt,
                 )
                 offset = stop
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from heapq import merge
 from typing import NamedTuple
 
+from msgspec import Struct
+
+from emu.chips.runtimes import DescriptorLimits, DeviceProfile, RuntimeProfile
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import align_up
 from emu.sequencer.channels import LayerType
 from emu.sequencer.config import CCB, EXTERNAL_DESC, BufferInfo
 from emu.sequencer.host import ContinuousBuilder, HostMemory
 from emu.sequencer.libstdcxx import introsort
-from emu.sequencer.profiles import DescriptorLimits, DeviceProfile, RuntimeProfile
 from emu.sequencer.requirements import (
     Requirements,
     continuous_limits,
@@ -31,8 +34,7 @@ class EdgeKey(NamedTuple):
     stream_index: int
 
 
-@dataclass(slots=True)
-class Edge:
+class Edge(Struct):
     """An internal edge to be given memory; alive from its producer's context to its last consumer's."""
 
     key: EdgeKey
@@ -166,19 +168,50 @@ class EdgePlanner:
 def _pack(edges: Sequence[tuple[Edge, Requirements]]) -> list[_Placement]:
     """First fit among the edges that are alive at the same time."""
     out: list[_Placement] = []
-    by_offset: list[tuple[int, int, int, int]] = []  # (offset, end, first context, last context)
+    placed = _Placed()
     for edge, needed in edges:
         page, size = needed.page_size, needed.buffer_size
         offset = 0
-        for start, stop, first, last in by_offset:
+        for start, stop, first, last in placed.beside(edge):
             if first > edge.end_context or last < edge.start_context:
                 continue
             if offset + size <= start - start % page:
                 break
             offset = max(offset, align_up(stop, page))
         out.append(_Placement(edge, needed, offset))
-        insort(by_offset, (offset, offset + size, edge.start_context, edge.end_context))
+        placed.add((offset, offset + size, edge.start_context, edge.end_context))
     return out
+
+
+_Extent = tuple[int, int, int, int]  # offset, end, first context, last context
+
+
+class _Placed:
+    """Edges that have a place; one that is alive for a few contexts is not held against those of all others."""
+
+    FEW = 8
+
+    def __init__(self) -> None:
+        self._all: list[_Extent] = []
+        self._long: list[_Extent] = []
+        self._short: defaultdict[int, list[_Extent]] = defaultdict(list)  # by each context that they are alive in
+
+    def add(self, extent: _Extent) -> None:
+        insort(self._all, extent)
+        contexts = range(extent[2], extent[3] + 1)
+        if len(contexts) > self.FEW:
+            insort(self._long, extent)
+            return
+        for context in contexts:
+            self._short[context].append(extent)
+
+    def beside(self, edge: Edge) -> Iterable[_Extent]:
+        """By offset, all that are alive together with an edge, and maybe others."""
+        contexts = range(edge.start_context, edge.end_context + 1)
+        if len(contexts) > self.FEW:
+            return self._all
+        short = {extent for context in contexts for extent in self._short[context]}
+        return merge(sorted(short), self._long)
 
 
 def create_edge_buffer(host: HostMemory, runtime: RuntimeProfile, memory: EdgeMemory, batch: int) -> BufferInfo:
@@ -191,7 +224,7 @@ def create_edge_buffer(host: HostMemory, runtime: RuntimeProfile, memory: EdgeMe
     descriptors = host.descriptor_list(needed, circular=ddr)
     if ddr:
         descriptors.program(0, count * page, buffer_id, offset)
-    else:
+    elif runtime.programs_batches:
         descriptors.program(
             0,
             edge.transfer_size,
@@ -200,4 +233,14 @@ def create_edge_buffer(host: HostMemory, runtime: RuntimeProfile, memory: EdgeMe
             device_interrupt=runtime.descriptor_interrupts,
             transfers=batch,
         )
+    else:
+        taken = needed.descriptors(edge.transfer_size)
+        for number in range(batch):
+            descriptors.program(
+                number * taken,
+                edge.transfer_size,
+                buffer_id,
+                offset + number * taken * page,
+                device_interrupt=runtime.descriptor_interrupts and number == batch - 1,
+            )
     return BufferInfo(EXTERNAL_DESC, descriptors.dma_address, page, count, edge.transfer_size)

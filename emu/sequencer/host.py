@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from msgspec import Struct, field
+
+from emu.chips.consts import HwConsts
 from emu.errors import HailoError, HailoStatus, UsageError
 from emu.hef.formats import align_up
-from emu.sequencer.control import HwConsts
 from emu.sequencer.program import ContinuousBuffer, DescriptorList, DescriptorProgram
 from emu.sequencer.requirements import Requirements
 
@@ -41,11 +42,13 @@ SWITCHES = frozenset(
 # known to the library, but nothing here simulates them: set to anything but off, they are refused by name
 _NOT_SIMULATED = {"HAILO_HW_INFER_ALLOW_DDR_PORTALS_OVER_SRAM": ("", "0"), "HAILO_CACHE_DESC_LISTS_COUNT": ("", "1")}
 
+# min(page of the host, 32 KiB); the library's own limit (vdma.md 2.4)
+_DRIVERS_LARGEST_PAGE, _LARGEST_PAGE = 32768, 4096
+
 Segments = tuple[memoryview | bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HostSettings:
+class HostSettings(Struct, frozen=True):
     """`--host KEY=VALUE` (cli.md): what the host and its driver answer, and the library's switches by name."""
 
     hw_consts: HwConsts | None = None
@@ -113,8 +116,16 @@ def _parse_consts(value: str) -> HwConsts:
 
 def _parse_page(value: str) -> int:
     page = int(value) if _is_number(value) else 0
-    if not 64 <= page <= 4096 or page & (page - 1):
-        raise UsageError(f"desc_max_page is {value!r}, expected a power of two from 64 to 4096")
+    if not 64 <= page <= _DRIVERS_LARGEST_PAGE or page & (page - 1):
+        raise UsageError(
+            f"desc_max_page is {value!r}, a driver answers a power of two from 64 to {_DRIVERS_LARGEST_PAGE}"
+        )
+    if page > _LARGEST_PAGE:
+        raise HailoError(
+            HailoStatus.HAILO_INTERNAL_FAILURE,
+            f"the driver's largest descriptor page is {page}, HailoRT takes at most {_LARGEST_PAGE}: load the driver "
+            f"with force_desc_page_size={_LARGEST_PAGE} (a kernel with pages of 16 KiB, as on a Raspberry Pi 5)",
+        )
     return page
 
 
@@ -145,8 +156,7 @@ class ListBuilder:
         return self.requirements.descriptors(size) * transfers
 
 
-@dataclass(slots=True)
-class ContinuousBuilder:
+class ContinuousBuilder(Struct):
     """A CCB buffer whose content is known once its writers are done."""
 
     dma_address: int

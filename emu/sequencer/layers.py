@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from emu.hef.enums import EdgeConnectionType
 from emu.hef.formats import HW_FRAME_ALIGNMENT, NmsBurstType, NmsInfo, Shape, align_up
@@ -23,8 +24,7 @@ _NMS_WORD = 8
 _DELIMITERS = {NmsBurstType.H8_PER_CLASS: 1, NmsBurstType.H15_PER_CLASS: 2}
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeLayer:
+class EdgeLayer(Struct, frozen=True):
     """One stream of one context; of a planes layer, one plane.
 
     `connected_context` and `connected_stream` name the other end of an inter-context or DDR edge (for an inter-context

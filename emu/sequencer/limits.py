@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakSet
+
 from emu.errors import HailoError, HailoStatus
 from emu.hef import Hef
 
@@ -10,13 +12,17 @@ MAX_ACTIONS = 4 * MAX_CONTEXT_ACTIONS  # of a HEF; a limit of our own
 MAX_CONTEXT_LAYERS = 256  # no device has more channels (vdma.md 1)
 MAX_LAYERS = 1 << 14  # of a HEF; a limit of our own
 
+_HAVE_ROOM: WeakSet[Hef] = WeakSet()
+
 
 def check_size(hef: Hef) -> None:
-    """Refuse what no device has room for.
+    """Refuse what no device has room for; once for a HEF, which does not change.
 
     HAILO_OUT_OF_FW_MEMORY for more actions, triggers included; HAILO_INTERNAL_FAILURE, as a failed channel allocation,
     for more edge layers.
     """
+    if hef in _HAVE_ROOM:
+        return
     actions = layers = 0
     for core in hef.core_op_messages():
         name = core.network_group_metadata.network_group_name
@@ -40,3 +46,4 @@ def check_size(hef: Hef) -> None:
                     f"{MAX_LAYERS} are possible",
                     network_group=name,
                 )
+    _HAVE_ROOM.add(hef)

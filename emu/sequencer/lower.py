@@ -6,16 +6,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from emu.errors import HailoError, HailoStatus
 from emu.hef import operations as ops
 from emu.hef.enums import WriteDataType
-from emu.sequencer.actions import Action, ActionType
 from emu.sequencer.config import Burst, ConfigStream
 from emu.sequencer.libstdcxx import hash_order
 from emu.sequencer.repeat import DISABLE_DATA_CHANNELS, NONE, PRE_ALLOW_INPUT, Marker
+from emu.wire.actions import (
+    Action,
+    DisableLcu,
+    EnableLcuDefault,
+    EnableLcuNonDefault,
+    EnableNms,
+    Halt,
+    LcuInterrupt,
+    ModuleConfigDoneInterrupt,
+    SequencerDoneInterrupt,
+    Sleep,
+    SwitchLcuBatch,
+    TriggerSequencer,
+    WaitForNms,
+    WriteDataByType,
+)
 
 _U8, _U16, _U32 = 0xFF, 0xFFFF, 0xFFFFFFFF
 _DEFAULT_DONE_ADDRESS, _DEFAULT_DONE_COUNT = 1, 2
@@ -54,8 +70,7 @@ class WaitDmaIdle(NamedTuple):
 Abstract = Action | Marker | WriteCcw | AllowInput | WaitOutputDone | WaitDmaIdle
 
 
-@dataclass(slots=True)
-class Lowered:
+class Lowered(Struct):
     """The abstract actions of a context and what it configures; `config` in order of first use."""
 
     actions: list[Abstract] = field(default_factory=list)
@@ -71,12 +86,13 @@ def lower(operations: Iterable[ops.Operation], *, inline_ccw: bool, multi_networ
     """
     result = Lowered()
     actions = result.actions
-    pointer, inline = ops.ActionWriteDataCcwPtr, ops.ActionWriteDataCcw
+    pointer, inline, by_type = ops.ActionWriteDataCcwPtr, ops.ActionWriteDataCcw, ops.ActionWriteDataByType
     flush = _flush_inline if inline_ccw else _flush_pointers
     for operation in operations:
         trigger = operation.trigger
         actions.append(_TRIGGERS[trigger.__class__](trigger))
         run: list[Any] = []
+        action: Any
         for action in operation.actions:
             kind = action.__class__
             if kind is pointer or kind is inline:
@@ -86,7 +102,7 @@ def lower(operations: Iterable[ops.Operation], *, inline_ccw: bool, multi_networ
                 flush(result, run)
                 run = []
             actions.append(_ACTIONS[kind](action, multi_network))
-            if isinstance(action, ops.ActionWriteDataByType) and action.data_type == WriteDataType.BATCH_SIZE:
+            if kind is by_type and action.data_type == WriteDataType.BATCH_SIZE:
                 result.writes_batch_size = True
         if run:
             flush(result, run)
@@ -127,20 +143,22 @@ def _flush_pointers(result: Lowered, run: list[ops.ActionWriteDataCcwPtr]) -> No
         stream = result.config[channel]
         sizes = [record.size for record in records]
         stream.transfers += sizes
-        for record in records:
-            _extend_burst(stream.bursts, record.offset, record.size)
+        _extend_bursts(stream.bursts, records)
         result.actions.append(WriteCcw(channel, tuple(records), sum(sizes), len(records)))
 
 
-def _extend_burst(bursts: list[Burst], offset: int, size: int) -> None:
+def _extend_bursts(bursts: list[Burst], records: Iterable[ops.ActionWriteDataCcwPtr]) -> None:
     """A pointer that begins where the channel's last one ends belongs to the same burst."""
-    if bursts:
-        last = bursts[-1]
-        end = last.offset + last.size
-        if end and end == offset:
-            bursts[-1] = Burst(last.offset, last.size + size)
-            return
-    bursts.append(Burst(offset, size))
+    begin, size = bursts.pop() if bursts else (0, -1)  # -1: none was begun
+    for record in records:
+        end = begin + size
+        if size >= 0 and end and end == record.offset:
+            size += record.size
+        else:
+            if size >= 0:
+                bursts.append(Burst(begin, size))
+            begin, size = record.offset, record.size
+    bursts.append(Burst(begin, size))
 
 
 def _lcu(action: Any) -> int:
@@ -155,20 +173,17 @@ def _network(action: Any, multi_network: bool) -> int:
 
 
 _TRIGGERS: dict[type[Any], Callable[[Any], Abstract]] = {
-    ops.TriggerLcu: lambda t: Action(ActionType.LCU_INTERRUPT, (_lcu(t),)),
+    ops.TriggerLcu: lambda t: LcuInterrupt(_lcu(t)),
     ops.TriggerNone: lambda _: NONE,
     ops.TriggerAllDataWasSentToHostPCIe: lambda t: WaitOutputDone(t.shmifo_index),
     ops.WaitDmaIdleTrigger: lambda t: WaitDmaIdle(t.shmifo_index),
-    ops.TriggerNms: lambda t: Action(
-        ActionType.WAIT_FOR_NMS,
-        (
-            t.aggregator_index,
-            t.pred_cluster_ob_index,
-            t.pred_cluster_ob_cluster_index,
-            t.pred_cluster_ob_interface,
-            t.succ_prepost_ob_index,
-            t.succ_prepost_ob_interface,
-        ),
+    ops.TriggerNms: lambda t: WaitForNms(
+        t.aggregator_index,
+        t.pred_cluster_ob_index,
+        t.pred_cluster_ob_cluster_index,
+        t.pred_cluster_ob_interface,
+        t.succ_prepost_ob_index,
+        t.succ_prepost_ob_interface,
     ),
 }
 
@@ -177,8 +192,8 @@ def _enable_lcu(action: ops.ActionEnableLcu, multi_network: bool) -> Abstract:
     network = _network(action, multi_network)
     address, count = action.lcu_kernel_done_address, action.lcu_kernel_done_count
     if address == _DEFAULT_DONE_ADDRESS and count == _DEFAULT_DONE_COUNT:
-        return Action(ActionType.ENABLE_LCU_DEFAULT, (_lcu(action), network))
-    return Action(ActionType.ENABLE_LCU_NON_DEFAULT, (_lcu(action), network, address, count))
+        return EnableLcuDefault(_lcu(action), network)
+    return EnableLcuNonDefault(_lcu(action), network, address, count)
 
 
 def _enable_sequencer(action: ops.ActionEnableSequencer, _: bool) -> Abstract:
@@ -189,19 +204,16 @@ def _enable_sequencer(action: ops.ActionEnableSequencer, _: bool) -> Abstract:
         # the legacy register: 7 bits of cut, a 12-bit offset in units of 8 bytes (hef-compile.md 2.2.1)
         cut = action.initial_l3_legacy & 0x7F
         offset = (action.initial_l3_legacy & 0x7FF80) >> 7 << 3 & _U16
-    return Action(
-        ActionType.TRIGGER_SEQUENCER,
-        (
-            action.cluster_index,
-            cut,
-            offset,
-            action.active_apu_bitmap,
-            action.active_ia_bitmap,
-            action.active_sc_bitmap,
-            action.active_l2_bitmap,
-            action.l2_write_0 | action.l2_write_1 << 32,
-            action.l2_write_2 | action.l2_write_3 << 32,
-        ),
+    return TriggerSequencer(
+        action.cluster_index,
+        cut,
+        offset,
+        action.active_apu_bitmap,
+        action.active_ia_bitmap,
+        action.active_sc_bitmap,
+        action.active_l2_bitmap,
+        action.l2_write_0 | action.l2_write_1 << 32,
+        action.l2_write_2 | action.l2_write_3 << 32,
     )
 
 
@@ -212,47 +224,43 @@ def _enable_nms(action: ops.ActionEnableNMS, multi_network: bool) -> Abstract:
             f"enable_nms with {action.number_of_classes} classes and a burst of {action.burst_size}, "
             f"at most {_U16} are possible",
         )
-    return Action(
-        ActionType.ENABLE_NMS,
-        (
-            action.nms_unit_index,
-            _network(action, multi_network),
-            action.number_of_classes,
-            action.burst_size,
-            action.division_factor or 1,
-        ),
+    return EnableNms(
+        action.nms_unit_index,
+        _network(action, multi_network),
+        action.number_of_classes,
+        action.burst_size,
+        action.division_factor or 1,
     )
 
 
 def _write_data_by_type(action: ops.ActionWriteDataByType, multi_network: bool) -> Abstract:
-    return Action(
-        ActionType.WRITE_DATA_BY_TYPE,
-        (
-            action.address,
-            int(action.data_type),
-            int.from_bytes(action.data, "little"),
-            action.shift,
-            action.mask,
-            _network(action, multi_network),
-        ),
+    return WriteDataByType(
+        action.address,
+        int(action.data_type),
+        int.from_bytes(action.data, "little"),
+        action.shift,
+        action.mask,
+        _network(action, multi_network),
     )
 
 
 def _debug(action: ops.ActionDebug, _: bool) -> Abstract:
     if isinstance(action.action, ops.ActionDebugSleep):
-        return Action(ActionType.SLEEP, (min(action.action.duration_in_usec, _U32),))
-    return Action(ActionType.HALT, ())
+        return Sleep(
+            min(action.action.duration_in_usec, _U32),
+        )
+    return Halt()
 
 
 _ACTIONS: dict[type[Any], Callable[[Any, bool], Abstract]] = {
-    ops.ActionDisableLcu: lambda a, _: Action(ActionType.DISABLE_LCU, (_lcu(a),)),
+    ops.ActionDisableLcu: lambda a, _: DisableLcu(_lcu(a)),
     ops.ActionEnableLcu: _enable_lcu,
-    ops.ActionSwitchLcuBatch: lambda a, multi: Action(ActionType.SWITCH_LCU_BATCH, (_lcu(a), _network(a, multi), 0)),
+    ops.ActionSwitchLcuBatch: lambda a, multi: SwitchLcuBatch(_lcu(a), _network(a, multi), 0),
     ops.ActionEnableSequencer: _enable_sequencer,
-    ops.ActionWaitForSequencer: lambda a, _: Action(ActionType.SEQUENCER_DONE_INTERRUPT, (a.cluster_index,)),
+    ops.ActionWaitForSequencer: lambda a, _: SequencerDoneInterrupt(a.cluster_index),
     ops.ActionNone: lambda _a, _m: NONE,
     ops.ActionAllowInputDataflow: lambda a, _: AllowInput(a.sys_index),
-    ops.ActionWaitForModuleConfigDone: lambda a, _: Action(ActionType.MODULE_CONFIG_DONE_INTERRUPT, (a.index,)),
+    ops.ActionWaitForModuleConfigDone: lambda a, _: ModuleConfigDoneInterrupt(a.index),
     ops.ActionEnableNMS: _enable_nms,
     ops.ActionWriteDataByType: _write_data_by_type,
     ops.ActionDebug: _debug,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from emu.chips.consts import HwConsts
+from emu.chips.runtimes import DeviceProfile, RuntimeProfile
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import align_up
-from emu.sequencer.actions import StreamRegInfo
 from emu.sequencer.channels import LayerType
-from emu.sequencer.control import HwConsts
 from emu.sequencer.layers import EdgeLayer
-from emu.sequencer.profiles import DeviceProfile, RuntimeProfile
 from emu.sequencer.program import Direction
+from emu.wire.actions import StreamRegInfo
 
 _DDR_ALIGNMENT = 512
 _U16, _U32 = 0xFFFF, 0xFFFFFFFF
@@ -23,8 +23,11 @@ def calculate_periph(
     device: DeviceProfile,
     consts: HwConsts,
     hw_padding: bool,
+    periph_in_hailort: bool = True,
 ) -> StreamRegInfo:
     """Registers of one layer over descriptors of `desc_page_size` bytes.
+
+    Without `periph_in_hailort` and `hw_padding` the compiler has cut the frame already (runtimes.md 2 item 6).
 
     Raises HAILO_INVALID_ARGUMENT where no buffer size fits, HAILO_INVALID_HEF where a value does not fit its register,
     HAILO_INTERNAL_FAILURE for what the device cannot take (vdma.md 4).
@@ -36,6 +39,8 @@ def calculate_periph(
         buffers = layer.transfer_size // bytes_per_buffer if bytes_per_buffer else 0
         if bytes_per_buffer > _U16 or buffers > _U16 or not buffers:
             raise _invalid(layer, HailoStatus.HAILO_INVALID_HEF, f"NMS periph of {bytes_per_buffer} x {buffers} bytes")
+    elif not (periph_in_hailort or hw_padding):
+        bytes_per_buffer, buffers = layer.core_bytes_per_buffer, layer.core_buffers_per_frame
     else:
         if desc_page_size >= max_shmifo:
             raise _invalid(
@@ -48,11 +53,12 @@ def calculate_periph(
             raise _invalid(layer, HailoStatus.HAILO_INVALID_HEF, f"frame of {frame} bytes exceeds 32 bits")
         alignment = device.periph_alignment
         if hw_padding and frame % alignment:
-            if frame >= runtime.max_padding:
+            most = runtime.max_padding[device.attachment]
+            if frame >= most:
                 raise _invalid(
                     layer,
                     HailoStatus.HAILO_INVALID_HEF,
-                    f"padded frame of {frame} bytes, at most {runtime.max_padding - 1} are supported",
+                    f"padded frame of {frame} bytes, at most {most - 1} are supported",
                 )
             padding_payload, padding = frame, align_up(frame, alignment) - frame
             frame += padding
@@ -91,6 +97,7 @@ def calculate_periph(
         padding_payload,
         padding,
         int(hw_padding),
+        int(periph_in_hailort),
     )
 
 
@@ -106,7 +113,11 @@ def _bytes_per_buffer(
     ddr = layer.type is LayerType.DDR
     alignment = _DDR_ALIGNMENT if ddr else device.periph_alignment
     whole = layer.core_bytes_per_buffer if ddr else frame
-    limit = min(runtime.max_periph_bytes, max_shmifo, max_shmifo - 1 if ddr else max_shmifo - desc_page_size - 1)
+    limit = min(
+        runtime.max_periph_bytes[device.attachment],
+        max_shmifo,
+        max_shmifo - 1 if ddr else max_shmifo - desc_page_size - 1,
+    )
     size = align_up(layer.hw_row_size, alignment)
     if size > limit:
         size = limit - limit % alignment
@@ -116,7 +127,10 @@ def _bytes_per_buffer(
     raise _invalid(
         layer,
         HailoStatus.HAILO_INVALID_ARGUMENT,
-        f"no periph buffer of at most {limit} bytes divides {whole} bytes",
+        f"no periph buffer fits: of {size} bytes (a row of {layer.hw_row_size} in units of {alignment}, at most "
+        f"{limit}) down, none divides the {'row' if ddr else 'frame'} of {whole} bytes; the limit is the least of "
+        f"{runtime.max_periph_bytes[device.attachment]} (HailoRT {runtime.name}), {max_shmifo} "
+        f"(max_shmifo_size) and {'that - 1' if ddr else f'that - 1 - a page of {desc_page_size}'}",
     )
 
 

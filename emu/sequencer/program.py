@@ -6,11 +6,23 @@ memory (descriptor lists over buffers) that the bytes point into.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from enum import IntEnum
 from functools import lru_cache
 
-from emu.sequencer.actions import Located, decode
+from msgspec import Struct
+
+from emu.chips.runtimes import device_profile
+from emu.wire.control import (
+    ContextSwitchStatus,
+    Opcode,
+    change_context_switch_status,
+    encode_request,
+    set_context_info,
+    set_network_group_header,
+)
+from emu.wire.lists import Located
+from emu.wire.wire import wire_of
 
 
 class ContextType(IntEnum):
@@ -32,11 +44,10 @@ class Direction(IntEnum):
 @lru_cache(maxsize=16)
 def _decoded(action_list: bytes, runtime: str) -> tuple[Located, ...]:
     # timing, estimate and schedule look at the same few lists in turn
-    return tuple(decode(action_list, runtime))
+    return tuple(wire_of(runtime).decode(action_list))
 
 
-@dataclass(frozen=True, slots=True)
-class ContextProgram:
+class ContextProgram(Struct, frozen=True):
     """One context: `index` counts dynamic contexts, 0 for the three others; `chunks` are bytes per control message."""
 
     context_type: ContextType
@@ -48,8 +59,7 @@ class ContextProgram:
         return list(_decoded(self.action_list, runtime))
 
 
-@dataclass(frozen=True, slots=True)
-class DescriptorProgram:
+class DescriptorProgram(Struct, frozen=True):
     """Descriptors written into a list: `transfers` transfers of `size` bytes each, from descriptor `start` on.
 
     Each transfer begins on a descriptor of its own, and the buffer advances by whole pages (vdma.md 2.3); circular
@@ -67,8 +77,7 @@ class DescriptorProgram:
     transfers: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class DescriptorList:
+class DescriptorList(Struct, frozen=True):
     """A descriptor list at its DMA address; `programs` in the order the driver was told."""
 
     dma_address: int
@@ -78,8 +87,7 @@ class DescriptorList:
     programs: tuple[DescriptorProgram, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ContinuousBuffer:
+class ContinuousBuffer(Struct, frozen=True):
     """A CCB buffer in device-visible memory; `segments` as in DescriptorProgram, the rest of `size` is zero."""
 
     dma_address: int
@@ -87,8 +95,7 @@ class ContinuousBuffer:
     segments: tuple[memoryview | bytes, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class BoundaryStream:
+class BoundaryStream(Struct, frozen=True):
     """A boundary stream as the host sees it: which channel and list, how large a frame is on the wire."""
 
     name: str
@@ -104,11 +111,11 @@ class BoundaryStream:
     batch_size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cache:
+class Cache(Struct, frozen=True):
     """A KV cache: a ring of entries behind two descriptor lists, one that reads and one that writes (vdma.md 3.6).
 
-    `input_length` and `output_length`: entries that move per frame; the ring has as many as both together.
+    `input_length` and `output_length`: entries that move per frame; the ring has as many as both together. `in_one`:
+    entries that lie together are one transfer.
     """
 
     cache_id: int
@@ -120,6 +127,7 @@ class Cache:
     output_length: int
     input_dma_address: int
     output_dma_address: int
+    in_one: bool = False
 
     def programs(self, read_offset: int) -> tuple[tuple[DescriptorProgram, ...], tuple[DescriptorProgram, ...]]:
         """What both lists hold while reading starts at entry `read_offset`; the writing starts behind what is read."""
@@ -138,22 +146,40 @@ class Cache:
             entry = (first + done) % ring
             count = min(length - done, ring - entry)
             offset = entry * self.padded_entry_size
-            out.append(DescriptorProgram(done * per_entry, self.entry_size, self.buffer_id, offset, None, False, count))
+            start, size, transfers = done * per_entry, self.entry_size, count
+            if self.in_one:
+                start, size, transfers = done * self.padded_entry_size // self.page_size, count * self.entry_size, 1
+            out.append(DescriptorProgram(start, size, self.buffer_id, offset, None, False, transfers))
             done += count
         return tuple(out)
 
 
-@dataclass(frozen=True, slots=True)
-class ActionListRecord:
+class ActionListRecord(Struct, frozen=True):
     """An action list handed over through DDR (firmware-actions.md 4): its DMA address and the joined bytes."""
 
     dma_address: int
     context: ContextProgram
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkGroupProgram:
-    """One network group (application): header, contexts in the order sent, boundary streams inputs first."""
+class ComputeFigures(Struct, frozen=True):
+    """What a HEF says about the computing of a network group, at the NN clock that it was compiled for.
+
+    `bottleneck_fps` in frames a second, `latency_s` in seconds, `operations` a frame; `hailo8r`: that clock is the
+    Hailo-8R's, not the chip's nominal one.
+    """
+
+    bottleneck_fps: float
+    latency_s: float
+    operations: int
+    hailo8r: bool
+
+
+class NetworkGroupProgram(Struct, frozen=True):
+    """One network group (application): header, contexts in the order sent, boundary streams inputs first.
+
+    `hw_consts_requests`: how often the library asks for the constants while it compiles the group.
+    `figures` None: action lists alone say nothing about computing.
+    """
 
     name: str
     application_index: int
@@ -163,11 +189,22 @@ class NetworkGroupProgram:
     streams: tuple[BoundaryStream, ...]
     batch_size: int
     caches: tuple[Cache, ...] = ()
+    hw_consts_requests: int = 1
+    figures: ComputeFigures | None = None
+
+    def controls(self) -> Iterator[bytes]:
+        """The messages that configure it; lists in DDR are found through the header (firmware-actions.md 4)."""
+        yield from [encode_request(Opcode.GET_HW_CONSTS)] * self.hw_consts_requests
+        yield set_network_group_header(self.application_header)
+        for context in self.contexts:
+            yield from set_context_info(context.context_type, context.action_list, context.chunks)
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
-    """Everything sent for one configure call; lists and buffers in creation order."""
+class Program(Struct, frozen=True):
+    """Everything sent for one configure call; lists and buffers in creation order.
+
+    `controls` is the one list of messages: whoever configures a device sends these, in this order.
+    """
 
     runtime: str
     device: str
@@ -175,4 +212,24 @@ class Program:
     network_groups: tuple[NetworkGroupProgram, ...]
     descriptor_lists: tuple[DescriptorList, ...]
     continuous_buffers: tuple[ContinuousBuffer, ...]
-    controls: tuple[bytes, ...]
+
+    @property
+    def controls(self) -> tuple[bytes, ...]:
+        """The control messages of the configure call (captures, phase configure; silicon-facts.md a)."""
+        return (
+            *opening_controls(self.device),
+            *(message for group in self.network_groups for message in group.controls()),
+        )
+
+
+def opening_controls(device: str) -> Iterator[bytes]:
+    """What the library asks before it compiles the first HEF."""
+    profile = device_profile(device)
+    device_information = encode_request(Opcode.GET_DEVICE_INFORMATION)
+    yield encode_request(Opcode.IDENTIFY)
+    if not profile.integrated:
+        yield device_information
+    yield change_context_switch_status(ContextSwitchStatus.RESET)
+    yield encode_request(Opcode.CONTEXT_SWITCH_CLEAR_CONFIGURED_APPS)
+    if profile.has_layouts and not profile.integrated:
+        yield device_information  # for its cluster layout

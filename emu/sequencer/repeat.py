@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from itertools import groupby, pairwise
+from operator import attrgetter
+from typing import Any, Final
 
 from emu.errors import HailoError, HailoStatus
-from emu.sequencer.actions import MAX_REPEATED, REPEATABLE, Action, Entry, Repeated
+from emu.wire.actions import Action
+from emu.wire.lists import MAX_REPEATED, Entry, Repeated
+
+_TYPE = attrgetter("type")
 
 
 class Marker:
     """An entry that only has a place in the list and no bytes on the wire."""
 
-    __slots__ = ("name", "repeatable")
+    __slots__ = ("name",)
+    type: Final = None
 
-    def __init__(self, name: str, repeatable: bool = False) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.repeatable = repeatable
 
     def __repr__(self) -> str:
         return self.name
 
 
 NONE: Final = Marker("NONE")
-PRE_ALLOW_INPUT: Final = Marker("CONFIG_CHANNEL_PRE_ALLOW_INPUT_DATAFLOW", repeatable=True)
+PRE_ALLOW_INPUT: Final = Marker("CONFIG_CHANNEL_PRE_ALLOW_INPUT_DATAFLOW")
 DISABLE_DATA_CHANNELS: Final = Marker("DISABLE_DATA_CHANNELS")
 
 
@@ -33,37 +38,18 @@ def group_repeated(actions: Iterable[Action | Marker]) -> list[Entry]:
     Two adjacent PRE_ALLOW_INPUT markers are HAILO_INVALID_HEF: the runtime tries to repeat them.
     """
     out: list[Entry] = []
-    run: list[Action] = []
-    kind = None
-    previous: Action | Marker | None = None
-    for action in actions:
-        if action.__class__ is Marker:
-            if run:
-                _flush(out, run)
-                run = []
-            kind = None
-            if action is previous and action is PRE_ALLOW_INPUT:
+    for kind, same in groupby(actions, key=_TYPE):
+        run: list[Any] = list(same)
+        if kind is None:
+            if any(one is other is PRE_ALLOW_INPUT for one, other in pairwise(run)):
                 raise HailoError(
                     HailoStatus.HAILO_INVALID_HEF,
                     "two allow_config_channels actions in a row (a repeated action of a type that has no bytes)",
                 )
+        elif len(run) > 1 and run[0].repeatable:
+            _flush(out, run)
         else:
-            assert isinstance(action, Action)
-            if action.type is kind:
-                run.append(action)
-            else:
-                if run:
-                    _flush(out, run)
-                    run = []
-                kind = action.type
-                if kind in REPEATABLE:
-                    run.append(action)
-                else:
-                    out.append(action)
-                    kind = None
-        previous = action
-    if run:
-        _flush(out, run)
+            out += run
     return out
 
 

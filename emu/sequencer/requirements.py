@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from emu.chips.runtimes import DescriptorLimits, DeviceProfile, RuntimeProfile
 from emu.errors import HailoError, HailoStatus
-from emu.sequencer.profiles import BOUNDARY_MEMORY, DescriptorLimits, DeviceProfile, RuntimeProfile
 
 _U16 = 0xFFFF
 MIN_ACTIVE_TRANSFERS = 2
@@ -83,11 +83,10 @@ def multiple_transfers(
     def required(page_size: int) -> int:
         return sum(-(-size // page_size) for size in sizes) + extra
 
-    if required(max_page_size) > limits.max_count:
-        raise _cannot_meet(
-            f"{required(max_page_size)} descriptors of {max_page_size} bytes, at most {limits.max_count}"
-        )
-    count = required(page)
+    least = required(max_page_size)
+    if least > limits.max_count:
+        raise _cannot_meet(f"{least} descriptors of {max_page_size} bytes, at most {limits.max_count}")
+    count = least if page == max_page_size else required(page)
     while count * batch > limits.max_count - 1:
         page <<= 1
         if page > _U16:
@@ -147,6 +146,7 @@ def boundary(
     runtime: RuntimeProfile,
     size: int,
     *,
+    min_active: int,
     max_active: int,
     max_shmifo_size: int,
     legacy_page_size: bool = False,
@@ -164,7 +164,7 @@ def boundary(
                 runtime,
                 size,
                 max_page_size=page_limit,
-                min_batch=MIN_ACTIVE_TRANSFERS,
+                min_batch=min_active,
                 max_batch=max_active,
                 circular=True,
             )
@@ -184,14 +184,22 @@ def boundary_queue_size(
         raise _internal(
             f"a boundary stream of {transfers_per_frame} transfers of {size} bytes (the real program divides by zero)"
         )
+    if runtime.queue_batches:
+        queue = runtime.queue_batches * batch * transfers_per_frame
+        if transfers_per_frame > 1:
+            queue = min(queue, _U16)
+        return _checked_queue(queue)
     least = transfers_per_frame * MIN_ACTIVE_TRANSFERS * batch
     most = max(least, transfers_per_frame * MAX_ACTIVE_TRANSFERS)
-    memory = runtime.boundary_memory.get(device.name, BOUNDARY_MEMORY)
+    memory = device.boundary_memory
     queue = memory // (transfers_per_frame * size)
     if runtime.queue_size_clamps:
         queue = min(queue, _U16)
         return min(max(queue, least), most) & _U16
-    queue = min(max(queue, least), most)
+    return _checked_queue(min(max(queue, least), most))
+
+
+def _checked_queue(queue: int) -> int:
     if queue > _U16:
         raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, f"queue of {queue} transfers exceeds {_U16}")
     return queue

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 
+from msgspec import Struct
+
+from emu.chips.consts import HwConsts
+from emu.chips.runtimes import DeviceProfile, RuntimeProfile
 from emu.errors import HailoError, HailoStatus
-from emu.sequencer.actions import StreamRegInfo
 from emu.sequencer.caches import CacheManager
 from emu.sequencer.channels import ChannelAllocator, LayerIdentifier, LayerType
 from emu.sequencer.config import EXTERNAL_DESC, BufferInfo, ConfigBuffer, ConfigStream, ZeroCopySection
-from emu.sequencer.control import HwConsts
+from emu.sequencer.context_resources import ContextResources, DdrPair, ResourceLayer
 from emu.sequencer.edge_buffers import Edge, EdgeKey, EdgePlanner, create_edge_buffer
 from emu.sequencer.host import HostMemory
 from emu.sequencer.layers import EdgeLayer
 from emu.sequencer.libstdcxx import hash_order
 from emu.sequencer.periph import calculate_periph
-from emu.sequencer.profiles import DeviceProfile, RuntimeProfile
 from emu.sequencer.program import Direction
-from emu.sequencer.requirements import boundary, boundary_queue_size, scatter_gather_limits
+from emu.sequencer.requirements import MIN_ACTIVE_TRANSFERS, boundary, boundary_queue_size, scatter_gather_limits
 
 _DDR_ROW_ALIGNMENT = 512
 _MAX_NMS_CLASSES_1X = 1024
@@ -26,71 +27,22 @@ _MAX_NMS_CLASSES_1X = 1024
 H2D, D2H = Direction.H2D, Direction.D2H
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceLayer:
-    """An edge layer with everything the actions about it carry."""
+class GroupRules(Struct, frozen=True):
+    """What of the HEF, the runtime, the device and the host the resources of a group depend on.
 
-    layer: EdgeLayer
-    packed_channel: int
-    registers: StreamRegInfo
-    buffer: BufferInfo
-    initial_credit_size: int
-    connected_d2h_channel: int = 0
-    cache_batch_size: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class DdrPair:
-    """Both ends of a DDR edge."""
-
-    h2d_channel: int
-    d2h_channel: int
-    network_index: int
-    descriptors_per_frame: int
-    descriptors_count: int
-    buffer_type: int
-
-
-@dataclass(slots=True)
-class ContextResources:
-    """The edge layers of one context in the runtime's order (`m_edge_layers`), its DDR pairs and config buffers."""
-
-    layers: list[ResourceLayer] = field(default_factory=list)
-    ddr_pairs: list[DdrPair] = field(default_factory=list)
-    config: dict[int, ConfigBuffer] = field(default_factory=dict)
-    _by_stream: dict[tuple[int, Direction], ResourceLayer] = field(default_factory=dict)
-
-    def add(self, resource: ResourceLayer) -> None:
-        self.layers.append(resource)
-        self._by_stream.setdefault((resource.layer.stream_index, resource.layer.direction), resource)
-
-    def of(self, type: LayerType, direction: Direction) -> Iterable[ResourceLayer]:
-        return (layer for layer in self.layers if layer.layer.type is type and layer.layer.direction is direction)
-
-    def find(self, stream_index: int, direction: Direction) -> ResourceLayer:
-        """The layer of a stream; HAILO_INTERNAL_FAILURE where the context has none."""
-        found = self._by_stream.get((stream_index, direction))
-        if found is not None:
-            return found
-        raise HailoError(
-            HailoStatus.HAILO_INTERNAL_FAILURE,
-            f"no {direction.name} edge layer for stream {stream_index}",
-            stream=stream_index,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRules:
-    """What of the HEF, the runtime, the device and the host the resources of a group depend on."""
+    `refusal` makes the error of a refused file, numbered as by the release.
+    """
 
     runtime: RuntimeProfile
     device: DeviceProfile
     consts: HwConsts
     hw_padding: bool
+    periph_in_hailort: bool
     padded_ddr_buffers: bool
     dual_direction_stream_index: bool
     section: ZeroCopySection | None
     batches: Sequence[int]
+    refusal: Callable[..., HailoError]
 
 
 class GroupResources:
@@ -112,7 +64,7 @@ class GroupResources:
         self.hw_consts_requests = 0
         shift = rules.runtime.channel_id_shift
         limit = rules.runtime.max_config_channels
-        if limit is not None and len(config_engines) > limit:
+        if rules.runtime.checks_config_channels and len(config_engines) > limit:
             raise HailoError(
                 HailoStatus.HAILO_INTERNAL_FAILURE,
                 f"{len(config_engines)} config channels, the application header has room for {limit}",
@@ -125,6 +77,7 @@ class GroupResources:
         self.caches = caches.group(layer for context in contexts for layer in context if layer.type is LayerType.CACHE)
         self.boundary = self._boundary_layers()
         self._boundary_resources = self._create_boundary()
+        self._boundary_made: dict[LayerIdentifier, ResourceLayer] = {}
         self._memory = EdgePlanner(host, rules.runtime, rules.device).plan(self._plan_edges())
 
     def _check_layer_counts(self) -> None:
@@ -195,6 +148,7 @@ class GroupResources:
                 limits,
                 runtime,
                 layer.transfer_size,
+                min_active=MIN_ACTIVE_TRANSFERS * (batch if runtime.queue_batches else 1),
                 max_active=queue,
                 max_shmifo_size=layer.max_shmifo_size,
                 legacy_page_size=legacy_page,
@@ -408,14 +362,25 @@ class GroupResources:
     ) -> ResourceLayer:
         rules = self._rules
         registers = calculate_periph(
-            layer, buffer.desc_page_size, rules.runtime, rules.device, rules.consts, rules.hw_padding
+            layer,
+            buffer.desc_page_size,
+            rules.runtime,
+            rules.device,
+            rules.consts,
+            rules.hw_padding,
+            rules.periph_in_hailort,
         )
         credit = layer.max_shmifo_size or rules.consts.default_initial_credit_size
         return ResourceLayer(layer, channel, registers, buffer, credit, connected_d2h_channel, cache_batch_size)
 
     def _add_boundary(self, resources: ContextResources, layer: EdgeLayer) -> None:
-        channel, buffer = self._boundary_resources[layer.identifier]
-        resources.add(self._resource(layer, channel, buffer))
+        # the activation list and every context that works with it say the same of a boundary layer
+        identifier = layer.identifier
+        made = self._boundary_made.get(identifier)
+        if made is None:
+            made = self._resource(layer, *self._boundary_resources[identifier])
+            self._boundary_made[identifier] = made
+        resources.add(made)
 
     def _edge_buffer(self, layer: EdgeLayer) -> BufferInfo:
         """A list is made every time an output is filled, the first one is used (hef-compile.md 3)."""
@@ -448,7 +413,7 @@ class GroupResources:
 
     def _add_ddr_output(self, resources: ContextResources, layer: EdgeLayer, h2d: int, d2h: int) -> None:
         if not self._rules.padded_ddr_buffers:
-            raise HailoError(
+            raise self._rules.refusal(
                 HailoStatus.HAILO_HEF_NOT_SUPPORTED,
                 f"DDR layer {layer.name} without the extension PADDED_DDR_BUFFERS (host-managed DDR buffers)",
             )

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from emu.errors import UsageError
-from emu.sweep.pools import Results, Work, run_dask, run_here, run_processes
+from msgspec import Struct
+
+from emu.errors import OutputError, UsageError
+from emu.files import is_folder, is_regular
+from emu.sweep.pools import Results, Work, run_here, run_processes
 from emu.sweep.table import Row
 from emu.sweep.work import Task, run_task
 
 HEF_MAGIC = b"\x01HEF"
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
+class UnfinishedError(OutputError):
+    """A sweep that was cut off; `rows` are done."""
+
+    def __init__(self, cause: OutputError, rows: list[Row]) -> None:
+        super().__init__(cause.message, **cause.where)
+        self.rows = rows
+
+
+class Sweep(Struct, frozen=True):
     """What to estimate: every file at every batch size, device and link; None is the default of the HEF or device."""
 
     files: tuple[Path, ...]
@@ -27,6 +36,7 @@ class Sweep:
     clock_mhz: float | None = None
     cluster_layout: int | None = None
     network_group: str | None = None
+    host_profile: str | None = None
 
     def tasks(self) -> list[Task]:
         """One task a file."""
@@ -40,6 +50,7 @@ class Sweep:
                 self.clock_mhz,
                 self.cluster_layout,
                 self.network_group,
+                self.host_profile,
             )
             for path in self.files
         ]
@@ -49,8 +60,8 @@ def find_files(paths: Iterable[Path]) -> tuple[Path, ...]:
     """The files named, and of every directory, at any depth, those that are HEFs by content or by name."""
     found: list[Path] = []
     for path in paths:
-        if path.is_dir():
-            found += sorted(file for file in path.rglob("*") if file.is_file() and _is_hef(file))
+        if is_folder(path):
+            found += sorted(file for file in path.rglob("*") if is_regular(file) and _is_hef(file))
         else:
             found.append(path)
     if not found:
@@ -70,17 +81,27 @@ def sweep(
 
     `jobs` local processes (default: the processors this process may use), or the Dask cluster at `scheduler`.
     `progress` is called with the number of files just done. A file that is refused becomes rows with its error.
+    UnfinishedError, with the rows that are done, where the cluster goes away.
     """
     tasks = plan.tasks()
     rows: list[list[Row]] = [[] for _ in tasks]
-    for index, done in _results(tasks, work, jobs, scheduler):
-        rows[index] = done
-        progress(1)
+    try:
+        for index, done in _results(tasks, work, jobs, scheduler):
+            rows[index] = done
+            progress(1)
+    except OutputError as error:
+        raise UnfinishedError(error, _flat(rows)) from error
+    return _flat(rows)
+
+
+def _flat(rows: list[list[Row]]) -> list[Row]:
     return [row for group in rows for row in group]
 
 
 def _results(tasks: Sequence[Task], work: Work, jobs: int | None, scheduler: str | None) -> Results:
     if scheduler is not None:
+        from emu.sweep.cluster import run_dask
+
         return run_dask(tasks, work, scheduler)
     count = min(processors() if jobs is None else jobs, len(tasks))
     return run_here(tasks, work) if count <= 1 else run_processes(tasks, work, count)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from emu.errors import EmuError
+from msgspec import Struct
+from msgspec.structs import asdict, fields
+
+from emu.errors import EmuError, printable
 
 if TYPE_CHECKING:
-    from emu.estimate import Estimate
+    from emu.timing.estimate import Estimate
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One estimate, or the reason why there is none. Times of the contexts are sums over them, for one batch."""
 
     file: str
@@ -24,8 +25,11 @@ class Row:
     device: str | None
     link: str | None
     batch: int
+    host_profile: str | None = None
     fps: float | None = None
+    sync_fps: float | None = None
     first_frame_latency_ms: float | None = None
+    batch_wait_ms: float | None = None
     activation_ms: float | None = None
     deactivation_ms: float | None = None
     bound_by: str | None = None
@@ -52,8 +56,11 @@ class Row:
             device=result.device,
             link=result.link,
             batch=figures.batch,
+            host_profile=result.host,
             fps=figures.fps,
+            sync_fps=figures.sync_fps,
             first_frame_latency_ms=figures.first_frame_latency_ms,
+            batch_wait_ms=figures.batch_wait_ms,
             activation_ms=figures.activation_ms,
             deactivation_ms=figures.deactivation_ms,
             bound_by=figures.bound_by,
@@ -90,7 +97,9 @@ def to_csv(rows: Iterable[Row]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
+    for row in rows:
+        # a table is opened in terminals too, and names come out of files
+        writer.writerow({k: printable(v) if isinstance(v, str) else v for k, v in asdict(row).items()})
     return out.getvalue()
 
 

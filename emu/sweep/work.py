@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from emu.errors import EmuError, HailoError, HailoStatus
 from emu.files import shown
@@ -13,10 +15,10 @@ from emu.sweep.table import Row
 
 if TYPE_CHECKING:
     from emu.hef import Hef
+    from emu.timing.estimate import Compiled
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """Estimate `path` at every combination; None leaves a choice to the HEF or the device."""
 
     path: Path
@@ -27,6 +29,7 @@ class Task:
     clock_mhz: float | None = None
     cluster_layout: int | None = None
     network_group: str | None = None
+    host_profile: str | None = None
 
     def failed(self, error: EmuError) -> list[Row]:
         """A row for each combination, with the error in place of the figures."""
@@ -40,7 +43,8 @@ class Task:
 
 def prepare() -> None:
     """Import what the work needs, so that forked workers find it there instead of importing it once each."""
-    import_module("emu.estimate")
+    import_module("emu.timing.estimate")
+    import_module("emu.hw.config.starts")
 
 
 def run_task(task: Task) -> list[Row]:
@@ -52,7 +56,7 @@ def run_task(task: Task) -> list[Row]:
 
     try:
         hef = open_hef(task.path, runtime=task.runtime)
-        return [row for device in task.devices for link in task.links for row in _combination(task, hef, device, link)]
+        return [row for device in task.devices for row in _device(task, hef, device)]
     except EmuError as error:
         return task.failed(error)
     except Exception as error:
@@ -60,17 +64,26 @@ def run_task(task: Task) -> list[Row]:
         return task.failed(HailoError(HailoStatus.HAILO_INTERNAL_FAILURE, message))
 
 
-def _combination(task: Task, hef: Hef, device: str | None, link: str | None) -> list[Row]:
-    from emu.estimate import estimate
+def _device(task: Task, hef: Hef, device: str | None) -> Iterator[Row]:
+    """The rows of one device: each batch is compiled once, whatever the links."""
+    from emu.hw.config.starts import program_starts
     from emu.sequencer.compile import CompileOptions
+    from emu.timing.estimate import Conditions, compile_batch, estimate_compiled
 
     options = CompileOptions(device=device, cluster_layout=task.cluster_layout, network_group=task.network_group)
-    rows: list[Row] = []
+    compiled: list[Compiled | EmuError] = []
     for batch in task.batches:
         try:
-            result = estimate(hef, options, (batch,), clock_mhz=task.clock_mhz, link=link)
+            compiled.append(compile_batch(hef, options, batch, program_starts))
         except EmuError as error:
-            rows.append(Row.of_error(shown(task.path), device, link, batch, error))
-        else:
-            rows.append(Row.of_estimate(shown(task.path), result))
-    return rows
+            compiled.append(error)
+    for link in task.links:
+        for batch, one in zip(task.batches, compiled, strict=True):
+            try:
+                if isinstance(one, EmuError):
+                    raise one
+                result = estimate_compiled(hef, (one,), Conditions(task.clock_mhz, link, host=task.host_profile))
+            except EmuError as error:
+                yield Row.of_error(shown(task.path), device, link, batch, error)
+            else:
+                yield Row.of_estimate(shown(task.path), result)

@@ -14,17 +14,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
+
+from msgspec import Struct, field
 
 from emu.trace.matching import FOREIGN, Divergence, Matcher, Source, foreign_record
 from emu.trace.reader import Record
 from emu.trace.state import TraceState
+from emu.wire.naming import text_of
 
 
-@dataclass(slots=True)
-class Comparison:
+class Comparison(Struct):
     """The outcome. `counts`: by action, how often in A and in B, where that differs."""
 
     a: Source
@@ -105,13 +106,13 @@ def document(result: Comparison) -> dict[str, Any]:
     return found
 
 
-def text(result: Comparison) -> Iterator[str]:
-    """Lines for a person."""
+def text(result: Comparison, equal: str = "equal in meaning") -> Iterator[str]:
+    """Lines for a person; `equal` is what is said where nothing differs."""
     yield f"A {result.a.name}: {result.events[0]:,} events"
     yield f"B {result.b.name}: {result.events[1]:,} events"
     divergence = result.divergence
     if divergence is None:
-        yield "equal in meaning"
+        yield equal
         return
     context, index = divergence.place
     where = f"{context} action {index}" if index >= 0 else context or "outside any context"
@@ -137,7 +138,7 @@ def described(record: Record | None) -> str:
     place = record.get("context", "")
     if record.get("action_index", -1) >= 0:
         place += f" #{record['action_index']}"
-    arguments = " ".join(f"{name}={value}" for name, value in record.get("arguments", {}).items())
+    arguments = " ".join(f"{name}={text_of(name, value)}" for name, value in record.get("arguments", {}).items())
     parts = [place, record["kind"] if record["kind"] != "action" else "", record.get("action", ""), arguments]
     parts += [record.get("unit", "")]
     parts += [f"{name} {record[name]}" for name in ("frame", "bytes", "cause") if record.get(name) not in (None, "")]

@@ -28,6 +28,7 @@ class Kind(Enum):
     UNIT = "unit"  # a unit became done or idle: LCU, sequencer, burst-credits task
     NOTIFICATION = "notification"  # a D2H event
     FAULT = "fault"  # an injected fault took effect
+    HAZARD = "hazard"  # what the chip carries out with wrong results: action = the rule, unit = where, cause = what
     STALL = "stall"  # nothing can progress any more
 
 
@@ -55,6 +56,48 @@ class Event(NamedTuple):
     duration: int = 0
 
 
+class Subject:
+    """What the records of one thing have in common: everything of an event that no time changes.
+
+    Whoever tells of the same action or unit again and again makes it once, and sinks write it out once.
+    """
+
+    __slots__ = ("action", "action_index", "application", "arguments", "context", "kind", "unit")
+
+    def __init__(
+        self,
+        kind: Kind,
+        application: int = -1,
+        context: str = "",
+        action_index: int = -1,
+        action: str = "",
+        arguments: Mapping[str, int] | None = None,
+        unit: str = "",
+    ) -> None:
+        self.kind = kind
+        self.application = application
+        self.context = context
+        self.action_index = action_index
+        self.action = action
+        self.arguments = arguments
+        self.unit = unit
+
+
+Occurrence = tuple[int, Subject, str, str, int, int]
+"""An event of a subject as it is made by the ten thousands: ns, subject, cause, woke, bytes, duration."""
+
+Record = Event | Occurrence
+
+
+def event_of(record: Record) -> Event:
+    """A record in full."""
+    if isinstance(record, Event):
+        return record
+    ns, it, cause, woke, size, duration = record
+    place = (it.application, it.context, it.action_index, it.action, it.arguments, it.unit)
+    return Event(ns, it.kind, *place, cause, woke, size, -1, duration)
+
+
 class Header(NamedTuple):
     """First record of a trace: what ran, where, how."""
 
@@ -68,14 +111,22 @@ class Header(NamedTuple):
 
 
 class Sink(Protocol):
-    """A consumer of events. `write` gets a batch in time order; `close` ends the trace."""
+    """A consumer of events. `write` gets a batch in time order; `close` ends the trace.
+
+    A sink with `write_records`, which is as `write` but for occurrences among the events, gets its batches there.
+    """
 
     def write(self, events: Sequence[Event]) -> None: ...
 
     def close(self) -> None: ...
 
 
-_time = itemgetter(Event._fields.index("ns"))
+def _writer(sink: Sink) -> Callable[[Sequence[Record]], None]:
+    found: Callable[[Sequence[Record]], None] | None = getattr(sink, "write_records", None)
+    return found or (lambda records: sink.write([event_of(record) for record in records]))
+
+
+_time: Callable[[Record], int] = itemgetter(Event._fields.index("ns"))
 
 
 class Tracer:
@@ -89,8 +140,9 @@ class Tracer:
 
     def __init__(self, sinks: Sequence[Sink], clock: Callable[[], int]) -> None:
         self._sinks = sinks
+        self._writers = [_writer(sink) for sink in sinks]
         self._clock = clock
-        self._pending: list[Event] = []
+        self._pending: list[Record] = []
         self._limit = self.BATCH
         self._begins: Callable[[Event], bool] | None = None
         self.count = 0
@@ -99,8 +151,8 @@ class Tracer:
         """Hand on nothing before the first event, in time order, for which `begins` holds."""
         self._begins = begins
 
-    def emit(self, event: Event) -> None:
-        self._pending.append(event)
+    def emit(self, record: Record) -> None:
+        self._pending.append(record)
         if len(self._pending) >= self._limit:
             self._flush(self._clock())
             # what is still ahead of the clock is not sorted again before as much has come on top
@@ -116,15 +168,15 @@ class Tracer:
         pending.sort(key=_time)
         cut = len(pending)
         if until is not None:
-            while cut and pending[cut - 1].ns > until:
+            while cut and pending[cut - 1][0] > until:
                 cut -= 1
         ready, self._pending = pending[:cut], pending[cut:]
         if self._begins is not None:
-            first = next((at for at, event in enumerate(ready) if self._begins(event)), None)
+            first = next((at for at, record in enumerate(ready) if self._begins(event_of(record))), None)
             if first is None:
                 return
             ready, self._begins = ready[first:], None
         self.count += len(ready)
         if ready:
-            for sink in self._sinks:
-                sink.write(ready)
+            for write in self._writers:
+                write(ready)

@@ -6,18 +6,25 @@ know only what the trace says, not the program behind it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct, field
 
 from emu.errors import HailoError, HailoStatus
 from emu.trace.events import Kind
-from emu.trace.reader import Record, TraceReader
+from emu.trace.reader import Record
 from emu.trace.rules.causes import ConfigureBeforeData, CreditsBeforeInput, WaitEnds, WaitHasCause
 from emu.trace.rules.channels import ClosedChannel, CreditsConserved, FramesInOrder, ReadWasWritten
+from emu.trace.rules.hazards import HAZARD_RULES
 from emu.trace.rules.order import ActionOrder, ContextOrder, NoStall, TimeOrder
+from emu.trace.rules.pairs import ConfigClosed, OutputAwaited, PausedBefore, ResetBeforeOpened
 from emu.trace.rules.rule import Rule
 
 MAX_VIOLATIONS = 100
+_ACTION = Kind.ACTION.value
+_Shown = tuple[Rule, Callable[[Record], Iterable[str]]]
+_MOST_KEYS = 1 << 10  # a file may name anything
 
 
 class Violation(NamedTuple):
@@ -31,11 +38,30 @@ class Violation(NamedTuple):
     message: str
 
 
-@dataclass(slots=True)
-class Result:
-    """The first MAX_VIOLATIONS violations; `more` counts the rest."""
+class Checked(Protocol):
+    """What can be checked: a trace, or another source of its records (`emu.trace.stamped`).
+
+    `kinds`: of records that it can hold at all, None for every kind.
+    """
+
+    kinds: frozenset[str] | None
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def runtime(self) -> str: ...
+
+    def known(self) -> Iterator[Record]:
+        """Its records, with the keys of the schema."""
+
+
+class Result(Struct):
+    """The first MAX_VIOLATIONS violations; `more` counts the rest. `unjudged`: the rules about records that this
+    source cannot hold."""
 
     events: int = 0
+    unjudged: tuple[str, ...] = ()
     violations: list[Violation] = field(default_factory=list)
     more: int = 0
 
@@ -52,21 +78,29 @@ RULES: tuple[type[Rule], ...] = (
     CreditsConserved,
     ReadWasWritten,
     FramesInOrder,
+    ConfigClosed,
+    OutputAwaited,
+    PausedBefore,
+    ResetBeforeOpened,
     NoStall,
+    *HAZARD_RULES,
 )
 
 
-def check(trace: TraceReader) -> Result:
+def check(trace: Checked) -> Result:
     """Check every record against every rule; HAILO_INVALID_ARGUMENT for a trace that cannot be read."""
-    rules = [rule(trace.header.runtime) for rule in RULES]
-    by_kind = {kind.value: [rule for rule in rules if not rule.kinds or kind.value in rule.kinds] for kind in Kind}
-    of_any_kind = [rule for rule in rules if not rule.kinds]  # kinds of a later emu are passed over
-    result = Result()
-    for line, record in enumerate(trace, 2):
-        result.events += 1
+    unjudged = {rule for rule in RULES if trace.kinds is not None and not trace.kinds.issuperset(rule.kinds)}
+    rules = [rule(trace.runtime) for rule in RULES if rule not in unjudged]
+    of_kind = _Concerned(rules, lambda rule, kind: not rule.kinds or kind in rule.kinds)
+    of_action = _Concerned(
+        [rule for rule, _ in of_kind[_ACTION]], lambda rule, action: rule.actions is None or action in rule.actions
+    )
+    result, line = Result(unjudged=tuple(rule.name for rule in RULES if rule in unjudged)), 1
+    for line, record in enumerate(trace.known(), 2):
+        kind = record["kind"]
         try:
-            for rule in by_kind.get(record["kind"], of_any_kind):
-                for message in rule.check(record):
+            for rule, check_record in of_action[record["action"]] if kind == _ACTION else of_kind[kind]:
+                for message in check_record(record):
                     _report(result, Violation(rule.name, line, record["ns"], *_place(record), message))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise HailoError(
@@ -75,7 +109,21 @@ def check(trace: TraceReader) -> Result:
                 file=trace.name,
                 line=line,
             ) from None
+    result.events = line - 1
     return result
+
+
+class _Concerned(dict[str, list[_Shown]]):
+    """The rules that a record of some kind, or of some action, is shown to, and how."""
+
+    def __init__(self, rules: list[Rule], looks_at: Callable[[Rule, str], bool]) -> None:
+        self._rules, self._looks_at = rules, looks_at
+
+    def __missing__(self, key: str) -> list[_Shown]:
+        found: list[_Shown] = [(rule, rule.check) for rule in self._rules if self._looks_at(rule, key)]
+        if len(self) < _MOST_KEYS:
+            self[key] = found
+        return found
 
 
 def _place(record: Record) -> tuple[str, int]:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 import xxhash
+from msgspec import Struct
 
-from emu.sequencer.actions import Repeated
-from emu.sequencer.control import ApplicationHeader
 from emu.sequencer.program import ContextProgram, ContextType, NetworkGroupProgram, Program
 from emu.trace.reader import Record
+from emu.wire.lists import Repeated
+from emu.wire.wire import wire_of
 
 
-@dataclass(frozen=True, slots=True)
-class ActionLists:
-    """A program as a source of `diff.compare`. `with_config`: the configuration bytes too, by their hash."""
+class ActionLists(Struct, frozen=True):
+    """A program as a source of `diff.compare`. `with_config`: the configuration bytes too, by their hash; `without`:
+    fields that are left out, as another runtime has none of that name."""
 
     name: str
     program: Program
     with_config: bool = False
+    without: frozenset[str] = frozenset()
 
     @property
     def runtime(self) -> str:
@@ -42,8 +43,8 @@ class ActionLists:
             yield from self._config()
 
     def _group(self, group: NetworkGroupProgram) -> Iterator[dict[str, Any]]:
-        header = ApplicationHeader.decode(group.application_header, self.runtime)
-        fields = {name: getattr(header, name) for name in header.__slots__}
+        header = wire_of(self.runtime).header.decode(group.application_header)
+        fields = self._left(header._asdict())
         about = {"application": group.application_index}
         yield {
             "kind": "control",
@@ -65,10 +66,13 @@ class ActionLists:
                         "context": name,
                         "action_index": index,
                         "action": item.type.name,
-                        "arguments": item.arguments(),
+                        "arguments": self._left(item.arguments()) if self.without else item.arguments(),
                     }
                     index += 1
             yield {"kind": "context_end", **about, "context": name}
+
+    def _left(self, fields: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in fields.items() if name not in self.without}
 
     def _config(self) -> Iterator[dict[str, Any]]:
         """What lies behind the descriptor lists and in the continuous buffers, by its hash."""

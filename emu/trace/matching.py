@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Protocol
 
+from msgspec import Struct, field
+
 from emu.errors import HailoError, HailoStatus
-from emu.trace import semantics
 from emu.trace.reader import Record
+from emu.wire import semantics
+from emu.wire.naming import text_of
 
 WINDOW = 1 << 16
 _SYNCHRONOUS = frozenset({"context_begin", "context_end", "control", "fault", "stall"})
@@ -37,8 +39,7 @@ class Source(Protocol):
     def parse(self, line: bytes, number: int) -> Record: ...
 
 
-@dataclass(slots=True)
-class Side:
+class Side(Struct):
     """What one trace has at the first divergence: the record (None: nothing where the other has one), its number
     from 1, and who waits for what there."""
 
@@ -47,8 +48,7 @@ class Side:
     state: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Divergence:
+class Divergence(Struct):
     """The first difference; `what` names the fields that differ with both values."""
 
     a: Side
@@ -91,16 +91,14 @@ def _ns(line: bytes) -> int:
     return int(line[len(_NS) : line.find(b",")])
 
 
-@dataclass(slots=True)
-class _Item:
+class _Item(Struct):
     """A record that looks for its partner."""
 
     record: Record
     number: int
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """One side while it is read; `held` is the record at which it waits for the other."""
 
     source: Source
@@ -337,7 +335,7 @@ class Matcher:
                 elif name == "dma_address" and self._same_address(one, other):
                     continue
             if one != other:
-                what.append(f"{name} {one} != {other}")
+                what.append(f"{name} {text_of(name, one)} != {text_of(name, other)}")
         return what
 
     def _same_address(self, a: int, b: int) -> bool:

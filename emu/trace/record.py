@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
 
 from emu.errors import HailoError, HailoStatus, UsageError
-from emu.files import open_regular, read_document, shown
+from emu.files import is_folder, is_there, open_regular, read_document, shown
+from emu.output import Output, make_folder, write
 
 SCHEMA, SCHEMA_VERSION = "emu-record", 1
 _MANIFEST, _RECORDS = "manifest.json", "record.jsonl"
@@ -29,11 +30,11 @@ class RecordWriter:
     """Writes a recording into a folder that is empty or not there yet; UsageError otherwise."""
 
     def __init__(self, folder: Path) -> None:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if is_there(folder) and (not is_folder(folder) or any(folder.iterdir())):
             raise UsageError(f"{shown(folder)} is not empty: a recording never overwrites anything", file=shown(folder))
-        folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
-        self._stream: BinaryIO = (folder / _RECORDS).open("wb")
+        self._folder = make_folder(folder)
+        self._output = Output(folder / _RECORDS)
+        self._stream = self._output.stream
         self._pending: list[Record] = []
         self.counts: Counter[str] = Counter()
 
@@ -45,9 +46,9 @@ class RecordWriter:
     def finish(self, settings: Record) -> None:
         """The run is over; `settings` are what `replay` needs to do it again."""
         self._flush()
-        self._stream.close()
+        self._output.commit()
         manifest = {"schema": SCHEMA, "version": SCHEMA_VERSION, "counts": dict(self.counts), "run": settings}
-        (self._folder / _MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
+        write(self._folder / _MANIFEST, orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
 
     def __enter__(self) -> RecordWriter:
         return self
@@ -55,7 +56,7 @@ class RecordWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._stream.close()
+        self._output.discard()
 
     def _flush(self) -> None:
         self.counts.update(record["kind"] for record in self._pending)
@@ -75,7 +76,7 @@ class Recording:
     def open(cls, folder: Path) -> Recording:
         path = folder / _MANIFEST
         try:
-            manifest = orjson.loads(read_document(path))
+            manifest = orjson.loads(read_document(path, b"{"))
         except HailoError:
             raise _error(f"{shown(folder)} holds no finished recording: there is no {_MANIFEST}", path) from None
         except orjson.JSONDecodeError:
@@ -103,7 +104,11 @@ class Recording:
                     record = orjson.loads(line)
                 except orjson.JSONDecodeError:
                     raise _error("the line is cut off or damaged", path, line=seen) from None
-                if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
+                if (
+                    not isinstance(record, dict)
+                    or not isinstance(record.get("kind"), str)
+                    or type(record.get("ns")) is not int
+                ):
                     raise _error("the line is no record", path, line=seen)
                 yield record
         expected = sum(self.counts.values())

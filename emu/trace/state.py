@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from emu.trace import semantics
+from emu.wire import semantics
 
 _MOST_SHOWN = 12
 
@@ -46,13 +46,13 @@ class TraceState:
     def _action(self, record: dict[str, Any]) -> None:
         action, arguments = record.get("action", ""), record.get("arguments", {})
         self.waiting.pop((record.get("application", -1), record.get("context", "")), None)
-        if action == "TRIGGER_SEQUENCER":
+        if action in semantics.TRIGGERS_SEQUENCER:
             self.pending[semantics.sequencer_name(arguments["cluster_index"])] = record
         elif action in semantics.ENABLES_LCU:
             self.lcus[semantics.lcu_name(arguments["packed_lcu_id"])] = "counts"
-        elif action == "DISABLE_LCU":
+        elif action in semantics.DISABLES_LCU:
             self.lcus.pop(semantics.lcu_name(arguments["packed_lcu_id"]), None)
-        elif action == "DEACTIVATE_VDMA_CHANNEL":
+        elif action in semantics.CLOSES:
             self.channels.pop(semantics.channel_name(arguments["packed_vdma_channel_id"], self._runtime), None)
 
     def describe(self) -> Iterator[str]:

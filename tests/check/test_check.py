@@ -40,7 +40,7 @@ def test_a_folder(folder: Path, cli: Cli) -> None:
     assert cli("check", folder) == 0
     assert _words(cli) == {"good.hef": "ok", "small.hef": "ok", "graph.om": "ok", "no_suffix": "ok"}
     assert "4.23 on hailo8" in cli.out
-    assert all(line.startswith("emu: warning: ") for line in cli.err.splitlines())
+    assert all(line.startswith(("emu: warning: ", "emu: note: ")) for line in cli.err.splitlines())
 
 
 def test_what_a_folder_is_searched_for(folder: Path, cli: Cli) -> None:
@@ -51,7 +51,7 @@ def test_what_a_folder_is_searched_for(folder: Path, cli: Cli) -> None:
     os.mkfifo(folder / "pipe.hef")
     assert cli("check", folder) == 3
     words = _words(cli)
-    assert {name for name, word in words.items() if word == "BROKEN"} == {"LOST.HEF", "gone.hef"}
+    assert words == words | {"LOST.HEF": "FOREIGN", "gone.hef": "DAMAGED"}
     assert "pipe.hef" not in words
 
 
@@ -62,7 +62,7 @@ def test_a_folder_that_cannot_be_listed(folder: Path, cli: Cli) -> None:
         assert cli("check", folder) == 3
     finally:
         (folder / "deeper").chmod(0o700)
-    assert _words(cli)["deeper"] == "BROKEN"
+    assert _words(cli)["deeper"] == "DAMAGED"
 
 
 def test_for_one_device(folder: Path, cli: Cli) -> None:
@@ -89,8 +89,9 @@ def test_the_json_document(folder: Path, cli: Cli) -> None:
     (model,) = cli.document["models"]
     assert (model["format"], model["accepted"], model["status"], model["name"]) == ("hef", True, 0, "HAILO_SUCCESS")
     accepted = [(one["runtime"], one["device"]) for one in model["accepted_by"] if one["accepted"]]
-    assert accepted == [("4.23", "hailo8")]
-    assert {one["status"] for one in model["accepted_by"] if not one["accepted"]} == {93}
+    assert accepted == [(runtime, "hailo8") for runtime in ("4.23", "4.22", "4.21", "4.20")]  # V2 is read since 4.20
+    status = {one["runtime"]: one["status"] for one in model["accepted_by"] if not one["accepted"]}
+    assert (status["4.23"], status["5.2"], status["4.20"], status["4.19"], status["4.17.1"]) == (93, 93, 26, 8, 26)
 
 
 def test_junit(folder: Path, cli: Cli, tmp_path: Path) -> None:
@@ -148,7 +149,7 @@ def test_several_contexts(cli: Cli) -> None:
 def test_latency_is_no_throughput(cli: Cli) -> None:
     model = SHARED / "hef" / "yolov8n_320_nms.v2.hailo8.hef"
     assert cli("check", model, "--json") == 0
-    (warning,) = [one for one in cli.document["models"][0]["warnings"] if "one frame at a time" in one]
+    (warning,) = [one for one in cli.document["models"][0]["notes"] if "one frame at a time" in one]
     assert "FPS with frames in flight" in warning
     assert warning.endswith("single context: a larger batch amortises nothing")
 
@@ -170,8 +171,9 @@ def test_the_real_files(cli: Cli) -> None:
     assert cli.document["unreadable"] == 5
     assert cli("check", SHARED / "ms", "--json") == 3
     words = {Path(model["file"]).name: model["exit_code"] for model in cli.document["models"]}
-    assert words.pop("lenet.ms") == 0
-    assert set(words.values()) == {3}
+    # a model for training computes its loss with operators that nothing here trains
+    refused = {name for name, code in words.items() if code}
+    assert all(name.startswith("lite_lenet_train") for name in refused) and set(words.values()) == {0, 3}, words
 
 
 @needs_shared
@@ -202,7 +204,7 @@ def test_nothing_to_check(tmp_path: Path, cli: Cli) -> None:
 
 def test_clock_assumed_by_the_compiler() -> None:
     """The figure behind the warning: the chip's nominal clock for a Hailo-8 HEF."""
-    from emu.hw.profiles import load
-    from emu.hw.workload import assumed_clock_hz
+    from emu.chips.chips import load
+    from emu.timing.workload import assumed_clock_hz
 
     assert assumed_clock_hz(open_hef(TWO_CONTEXT), load("hailo8", 200)) == 400e6

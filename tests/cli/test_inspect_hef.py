@@ -13,7 +13,7 @@ from emu.errors import EmuError
 from emu.hef import open_hef
 from emu.hef.report import hef_report
 from emu.sequencer.acceptance import acceptances
-from tests.conftest import DATA, SHARED, needs_shared
+from tests.conftest import DATA, RUNTIMES, SHARED, needs_shared
 
 REAL = sorted((SHARED / "hef").glob("*.hef"))
 STATUS = SHARED / "synth" / "STATUS.tsv"
@@ -22,8 +22,9 @@ STATUS = SHARED / "synth" / "STATUS.tsv"
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
 def test_json_of_real_files(emu, path):
     code, out, err = emu("inspect", path, "--json")
-    assert (code, err) == (0, "")
+    assert code == 0
     report = json.loads(out)
+    assert [line.removeprefix("emu: warning: ") for line in err.splitlines()] == report["warnings"]
     message = open_hef(path).message
     data = path.read_bytes()
     assert report["model"] == {"file": str(path), "format": "hef", "file_size": len(data)}
@@ -35,7 +36,8 @@ def test_json_of_real_files(emu, path):
         (e.type_index, True) for e in message.extensions
     ]
     assert report["load"]["status"] == 0
-    assert report["warnings"] == []
+    # the one given file whose op is for another picture (stream-infos.md 9)
+    assert len(report["warnings"]) == ("yolov8n_320" in path.name)
     (group,) = report["network_groups"]
     assert group["streams"] and group["vstreams"]
     assert any(row["accepted"] for row in report["accepted_by"])
@@ -60,11 +62,11 @@ def test_config_bytes_of_all_contexts_fill_the_ccw_section(shared):
 
 def test_text_shows_both_sides_of_a_stream(emu, shared):
     code, out, err = emu("inspect", shared / "hef" / "yolov8n_320_nms.v2.hailo8.hef")
-    assert (code, err) == (0, "")
+    assert code == 0 and len(err.splitlines()) == 1
     assert "UINT8 NHCW(20x24x110), 52,800 bytes a frame, of which 20x20x110 hold values" in out
     assert "HAILO_NMS_BY_CLASS(110 classes, at most 100 boxes a class), 220,440 bytes" in out
     assert "single context: a larger batch amortises nothing" in out
-    assert "HailoRT 4.23 on hailo8\n" in out
+    assert "HailoRT 4.20 to 4.23 on hailo8\n" in out
     assert "27 HAILO_NET_FLOW_YOLOV8_NMS          since HailoRT 4.16" in out
 
 
@@ -78,8 +80,8 @@ def test_text_gives_the_formula_and_says_that_nothing_is_post_processed(emu, sha
 def test_cluster_layouts_are_listed(emu, shared):
     _, out, _ = emu("inspect", shared / "hef" / "driving_partial.v1.hailo8l.hef")
     assert "Configuration for cluster layout 51 (0b110011)" in out
-    assert "HailoRT 4.23 on hailo8l, cluster layouts 51, 204" in out
-    assert "HailoRT 4.23 on hailo8\n" in out
+    assert "HailoRT 4.18 to 4.23 on hailo8l, cluster layouts 51, 204" in out
+    assert "HailoRT 4.18 to 4.23 on hailo8\n" in out
 
 
 def test_overlooked_damage_is_a_warning(emu, shared):
@@ -128,7 +130,7 @@ def configured():
     """(name, runtime, device, layout) -> whether the real runtime configured it; batch 1, no other settings."""
     out = {}
     index = SHARED / "synth" / "capture"
-    for path in sorted(index.glob("*/*.json")) if STATUS.exists() else []:
+    for path in [path for runtime in RUNTIMES for path in sorted((index / runtime).glob("*.json"))]:
         capture = json.loads(path.read_text())
         parts = path.name.split(".")
         if capture["extra_env"] or capture["args"] or {"mem", "kv", "nets"} & set(parts) or capture["batch"] != 1:

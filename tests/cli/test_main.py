@@ -33,10 +33,7 @@ def test_an_unreadable_model_is_one_line(capfd: pytest.CaptureFixture[str], tmp_
     model = str(tmp_path / "nothing.hef")
     code, out, err = run(capfd, *command, model)
     assert (code, out) == (3, "")
-    assert (
-        err
-        == f"emu: error: HAILO_OPEN_FILE_FAILURE(13): cannot open {model}: no such file or directory (file {model})\n"
-    )
+    assert err == f"emu: error: HAILO_OPEN_FILE_FAILURE(13): cannot open {model}: no such file or directory\n"
 
 
 @pytest.mark.parametrize("command", ["run", "actions", "estimate"])
@@ -92,7 +89,7 @@ def test_debug_adds_the_traceback_and_changes_nothing_else(
         "--host=cma=perhaps",
         "--host=NOT_A_SWITCH=1",
         "--device=hailo9",
-        "--runtime=4.22",
+        "--runtime=4.24",
     ],
     ids=lambda option: option[:48],
 )
@@ -109,10 +106,10 @@ def test_an_output_that_takes_no_more_is_one_line(command: list[str]) -> None:
         done = subprocess.run(
             [sys.executable, "-m", "emu", *command, str(EXAMPLE)], stdout=full, stderr=subprocess.PIPE, cwd=ROOT
         )
-    assert done.returncode == 2
+    assert done.returncode == 7
     assert (
         done.stderr.decode()
-        == "emu: error: HAILO_INVALID_ARGUMENT(2): cannot write the output: no space left on device\n"
+        == "emu: error: HAILO_FILE_OPERATION_FAILURE(14): cannot write the output: no space left on device\n"
     )
 
 
@@ -132,7 +129,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 def test_no_command_is_wrong_use_in_one_line(
     capfd: pytest.CaptureFixture[str], arguments: list[str], what: str
 ) -> None:
-    assert run(capfd, *arguments) == (2, "", f"emu: error: HAILO_INVALID_ARGUMENT(2): {what}\n")
+    assert run(capfd, *arguments) == (2, "", f"emu: error: USAGE(2): {what}\n")
 
 
 @pytest.mark.parametrize("device", ["hailo8", "hailo15h"])
@@ -212,7 +209,7 @@ def test_a_broken_description_is_one_line_with_its_file(
     description.write_text(text)
     code, out, err = run(capfd, "asm", str(description), "-o", str(tmp_path / "x.hef"))
     assert (code, out, err.count("\n")) == (3, "", 1)
-    assert what in err and f"(file {tmp_path}" in err
+    assert what in err and err.count(f"{tmp_path}") == 1
     assert not (tmp_path / "x.hef").exists()
 
 
@@ -237,7 +234,7 @@ def test_names_that_no_terminal_takes(tmp_path: Path, command: str) -> None:
         cwd=ROOT,
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )
-    errors = [line for line in done.stderr.splitlines() if not line.startswith(b"emu: warning: ")]
+    errors = [line for line in done.stderr.splitlines() if not line.startswith((b"emu: warning: ", b"emu: note: "))]
     assert (done.returncode, errors) == (0, [])
     if "--json" in options and name != "actions":
         assert "odd\\xff.hef" in json.dumps(json.loads(done.stdout)).replace("\\\\", "\\")

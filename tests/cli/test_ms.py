@@ -18,7 +18,8 @@ from tests.conftest import ROOT, SHARED, needs_shared
 from tests.graph.ms_cases import Array, onnx
 
 EXAMPLE = ROOT / "examples" / "lenet.ms"
-LITE = {"tod_infer_20230323_5fa71c": "1.5.0", "train_20200916_4b205b": "0.7.0"}
+LITE = {"lenet_tod_infer_20230323_5fa71c": ("1.5.0", 13), "mindrt_parallel_model_20210707_1e1f6d": ("1.2.0", 10)}
+TRAINING = "lite_lenet_train_20200916_4b205b.ms"
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def emu(capsys: pytest.CaptureFixture[str]) -> Any:
 
 def by_onnxruntime(image: Array) -> Array:
     """The example's network, op by op, on the weights that its script makes."""
-    from emu.graph.readers.ms_file import read_graph_def
+    from emu.graph.readers.ms.file import read_graph_def
 
     graph_def = read_graph_def(EXAMPLE.read_bytes())
     tensors = graph_def.subgraphs[0].allTensors
@@ -105,7 +106,7 @@ def test_inspect_follows_the_schema(emu: Any) -> None:
 
 
 def test_inspect_as_text_names_every_operator_and_tensor(emu: Any) -> None:
-    code, out, _ = emu("inspect", EXAMPLE)
+    code, out, _ = emu("inspect", EXAMPLE, "--constants")
     assert code == 0
     assert "generation B (schema 0.5)" in out
     for line in ("node 2 'conv2': Conv2D [4, 6, 7] -> [5]", "tensor 6: DT_INT8 [8, 4, 3, 3] NCHW, 288 bytes"):
@@ -164,13 +165,42 @@ def test_inputs_are_never_cast_or_reshaped(emu: Any, tmp_path: Path, name: str, 
 
 @needs_shared
 @pytest.mark.parametrize("name", LITE)
-def test_lite_is_refused_by_name_and_version(emu: Any, name: str) -> None:
-    path = SHARED / "ms" / f"lite_lenet_{name}.ms"
-    for command in ("run", "inspect"):
-        code, out, err = emu(command, path)
-        assert (code, out) == (3, "")
-        assert err.startswith("emu: error: MS_FLATBUFFER(3): ")
-        assert f"MindSpore Lite {LITE[name]}" in err
+def test_lite_runs_and_is_shown(emu: Any, name: str) -> None:
+    path = SHARED / "ms" / f"lite_{name}.ms"
+    version, nodes = LITE[name]
+    code, out, err = emu("run", path, "--json")
+    document = json.loads(out)
+    assert (code, err) == (0, "")
+    assert document["model"] | {"file": "", "name": ""} == {"file": "", "format": "ms", "kind": "lite", "name": ""}
+    assert (document["nodes"], [each["name"] for each in document["inputs"]]) == (nodes, ["input_0"])
+    code, out, err = emu("inspect", path, "--json")
+    document = json.loads(out)
+    assert (code, err, document["version"]) == (0, "", f"MindSpore Lite {version}")
+    assert (len(document["nodes"]), document["refusals"]) == (nodes, [])
+    code, out, err = emu("inspect", path)
+    assert (code, err) == (0, "")
+    assert version in out
+
+
+@needs_shared
+def test_a_training_graph_of_lite_is_refused_by_its_operators(emu: Any) -> None:
+    """What precedes the loss runs; the loss and what follows are operators of training."""
+    path = SHARED / "ms" / TRAINING
+    code, out, err = emu("run", path)
+    assert (code, out) == (3, "")
+    assert err.startswith("emu: error: GRAPH_UNSUPPORTED(6): ")
+    assert "(SoftmaxCrossEntropy): an operator of training" in err
+    code, out, _ = emu("inspect", path, "--json")
+    document = json.loads(out)
+    kinds = {line.split("(")[2].split(")")[0] for line in document["refusals"]}
+    assert code == 0
+    assert kinds == {
+        "SoftmaxCrossEntropy", "BiasGrad", "ApplyMomentum", "ActivationGrad", "Conv2DGradFilter", "Conv2DGradInput",
+        "PoolingGrad",
+    }  # fmt: skip
+    loss = next(node["name"] for node in document["nodes"] if node["primitive"]["value_type"] == "SoftmaxCrossEntropy")
+    code, out, _ = emu("run", path, "--until", loss, "--json")
+    assert (code, json.loads(out)["outputs"][0]["shape"]) == (0, [32, 10])
 
 
 @needs_shared
@@ -178,7 +208,7 @@ def test_every_invalid_file_exits_with_3(emu: Any) -> None:
     paths = sorted((SHARED / "graphs" / "ms").glob("bad_*.ms"))
     assert len(paths) > 40
     for path in paths:
-        if path.stem == "bad_om_file":  # an OM file, and recognised as one (CONVENTIONS 0.10)
+        if path.stem == "bad_om_file":  # an OM file, and recognised as one (graph-conventions.md 0.10)
             continue
         code, out, err = emu("run", path, "--json")
         assert code == 3, path.name

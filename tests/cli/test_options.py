@@ -6,11 +6,6 @@ import pytest
 
 from emu.cli import options
 from emu.errors import UsageError
-from emu.sequencer.profiles import DEVICES
-
-
-def test_every_device_can_be_chosen() -> None:
-    assert sorted(options.DEVICES) == sorted(DEVICES)
 
 
 def test_batches_are_those_the_runtime_takes() -> None:

@@ -63,8 +63,11 @@ def test_the_document_has_every_key_of_the_contract() -> None:
 def test_fps_and_latency_follow_their_definitions() -> None:
     (group,) = document(MNIST, "--frames", 200)["network_groups"]
     (one,) = document(MNIST)["network_groups"]
-    assert group["latency_ns"] == one["latency_ns"]
-    assert group["fps"] == pytest.approx(one["fps"], rel=0.02)  # 1 / the model's interval where there is one batch
+    (batch,) = document(MNIST, "--batch", 8)["network_groups"]
+    assert group["latency_ns"] == one["latency_ns"] == batch["latency_ns"]
+    assert [found["fps_basis"] for found in (group, one, batch)] == ["steady", "one_frame", "one_batch"]
+    assert group["fps"] == pytest.approx(batch["fps"], rel=0.01)
+    assert one["fps"] == 1e9 / one["latency_ns"]
     (two,) = document(TWO, "--frames", 40, "--batch", 8)["network_groups"]
     assert [c["runs"] for c in two["contexts"]] == [1, 0, 1, 5, 5]
 
@@ -175,7 +178,7 @@ def test_outputs_memory_and_coverage(tmp_path: Path) -> None:
         "--dump-memory", tmp_path / "m.json", "--coverage",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "synthetic" in done.stdout and "coverage: " in done.stdout
+    assert "computed" in done.stdout and "coverage: " in done.stdout
     archive = np.load(tmp_path / "o.npz")
     assert archive["MNIST_CNN/maxpool3"].shape[0] == 3
     dump = json.loads((tmp_path / "m.json").read_bytes())

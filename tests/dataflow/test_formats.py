@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -161,6 +162,30 @@ def test_pixels_of_three_bytes_go_where_wider_ones_go(
         converted = transform(frame.astype(dtype), filled.view(np.uint8))
         streams.append(converted.view(dtype)[: hw.elements].astype(int).tolist())
     assert streams[0] == streams[1]
+
+
+@pytest.mark.parametrize("pair", INPUT_REORDERS, ids=lambda pair: f"{pair[0].name}-{pair[1].name}")
+@pytest.mark.parametrize("user", [FormatType.UINT8, FormatType.UINT16, FormatType.FLOAT32])
+def test_a_fresh_frame_is_zero_where_nothing_is_written(
+    pair: tuple[Order, Order], user: FormatType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever memory it is made of: a frame that is written to its end is not cleared first."""
+    tried = 0
+    for features, more in itertools.product((1, 2, 3, 8), itertools.product((0, 2), (0, 3), (0, 1, 5))):
+        shape = Shape(4, 8, features)
+        hw = Shape(*(size + added for size, added in zip(shape, more, strict=True)))
+        device = Format(FormatType.UINT16 if user is FormatType.UINT16 else FormatType.UINT8, pair[1])
+        try:
+            transform = InputTransform(shape, Format(user, pair[0]), hw, device, [IDENTITY])
+            frame = np.random.default_rng(features).integers(0, 256, transform.user_frame_size, np.uint8)
+            wanted = transform(frame, np.zeros(transform.hw_frame_size, np.uint8))
+        except HailoError:
+            continue
+        with monkeypatch.context() as patch:
+            patch.setattr(np, "empty", lambda size, dtype: np.full(size, FILL, np.uint8).astype(dtype))
+            assert transform(frame).tobytes() == wanted.tobytes(), (shape, hw)
+        tried += 1
+    assert tried
 
 
 @settings(deadline=None, derandomize=True, max_examples=60)

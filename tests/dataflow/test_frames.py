@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from emu.arrays import open_array
 from emu.dataflow.frames import (
+    DEVICE,
     DISABLE_POST_PROCESS,
+    SYNTHETIC,
     FrameBridge,
     FrameFiles,
     _require_one_proto_geometry,
@@ -85,7 +87,7 @@ def test_a_public_model_end_to_end() -> None:
     case = json.loads((SHARED / "vectors" / "e2e_yolov8n.json").read_text())
     group = hef_infos(open_hef(SHARED / "hef" / case["hef"])).network_groups[0]
     frames = end_to_end_streams(case, group)
-    (found,) = FrameBridge(group, runtime="4.23").outputs(frames).values()
+    (found,) = FrameBridge(group, runtime="4.23", origin=DEVICE).outputs(frames).values()
     wanted = np.frombuffer(bytes.fromhex(case["output_hex"]), "<f4")[: case["valid_bytes"] // 4]
     assert np.abs(found.view("<f4")[: wanted.size] - wanted).max() <= 1e-6
     assert not found[case["valid_bytes"] :].any()
@@ -285,8 +287,7 @@ def test_device_bytes_take_the_place_of_synthetic_ones(group: NetworkGroupInfo, 
         alone = FrameBridge(group, runtime="5.2").outputs({**streams, "plain": data[frame % 2].tobytes()})
         found = bridge.outputs(streams, frame)
         assert np.array_equal(found["plain"], alone["plain"])
-    assert not bridge.is_synthetic("plain")
-    assert bridge.is_synthetic("pp_out")
+    assert (bridge.origin_of("plain"), bridge.origin_of("pp_out")) == (DEVICE, SYNTHETIC)
     path.write_bytes(bytes(plain.hw_frame_size + 1))
     with pytest.raises(UsageError, match=f"{plain.hw_frame_size + 1} bytes given, a multiple of {plain.hw_frame_size}"):
         FrameBridge(group, runtime="5.2", files=frame_files([group], device_outputs=[f"plain={path}"]))

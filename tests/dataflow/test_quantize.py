@@ -92,3 +92,31 @@ def test_several_quant_infos_are_not_one() -> None:
         require_valid(INVALID_QUANT_INFO, "conv1")
     assert refusal.value.status is HailoStatus.HAILO_INVALID_ARGUMENT
     assert "conv1" in refusal.value.message
+
+
+@pytest.mark.parametrize("dtype", [U8, U16])
+@pytest.mark.parametrize("zp", [0.0, 3.0, 2.5])
+@pytest.mark.parametrize("scale", [1.0, 0.5, 1 / 255, 3.7])
+@pytest.mark.parametrize("cut", [0, 9])
+def test_values_that_all_have_codes_as_one_by_one(dtype: np.dtype, zp: float, scale: float, cut: int) -> None:
+    """Ties, their neighbours and both ends of all codes, within limits that are narrower; then one value beyond."""
+    f32, most = np.float32, int(np.iinfo(dtype).max)
+    step = max(most // 300, 1)
+    halves = np.arange(2 * most + 1, step=step).astype(f32) / 2
+    ties = np.concatenate([np.nextafter(halves, f32(-1)), halves, np.nextafter(halves, f32(most))])
+    values = (ties[ties >= zp] - f32(zp)) * f32(scale)
+    ends = (f32(cut - zp) * f32(scale), f32(most - cut - zp) * f32(scale))
+    qp = QuantInfo(zp, float(f32(scale)), float(ends[0]), float(ends[1]))
+    for beyond in (None, np.nan, np.inf, -np.inf, -0.0, -1e-3, -20.0, float(f32(most * 2 * scale)), 1e30):
+        given = values if beyond is None else np.append(values, f32(beyond))
+        expected = [slow.quantize(value, qp, 8 * dtype.itemsize) for value in given]
+        assert quantize(given, qp, dtype).tolist() == expected
+
+
+@pytest.mark.parametrize("beyond", [np.nan, -5.0, 300.0])
+def test_a_late_value_without_a_code_changes_no_earlier_one(beyond: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BLOCK", 16)
+    values = np.arange(100, dtype=np.float32)
+    values[90] = beyond
+    qp = QuantInfo(0.0, 0.5, 1.0, 40.0)
+    assert quantize(values, qp, U8).tolist() == [slow.quantize(value, qp, 8) for value in values]

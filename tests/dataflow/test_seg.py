@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from emu.dataflow.postprocess.base import OpInput
 from emu.dataflow.postprocess.build import seg_switches

@@ -17,13 +17,13 @@ from emu.dataflow.postprocess.softmax import softmax
 from emu.dataflow.quantize import dequantize, quantize
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import (
-    DETECTION_WITH_BYTE_MASK_BYTES,
     Format,
     FormatOrder,
     FormatType,
     Shape,
     nms_hw_frame_size,
 )
+from emu.hef.runtime import library_rules
 from tests.dataflow.specs import (
     filled,
     format_of,
@@ -174,7 +174,7 @@ def test_op(case: Case) -> None:
 
 def seg_pointer_bytes(frame: np.ndarray, runtime: str) -> set[int]:
     """The `mask` pointers of the records: an address in the process that made the vector."""
-    header, offset, found = DETECTION_WITH_BYTE_MASK_BYTES[runtime], 2, set()
+    header, offset, found = library_rules(runtime).mask_header_bytes, 2, set()
     for _ in range(int(frame[:2].view("<u2")[0])):
         if offset + header > frame.size:
             break

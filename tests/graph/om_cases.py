@@ -64,7 +64,7 @@ INVALID = [case for case in CASES if not case.valid]
 
 
 def compare(got: dict[str, np.ndarray], want: dict[str, np.ndarray], absolute: float, relative: float) -> None:
-    """CONVENTIONS 0.2: same keys, shapes and dtypes, values within the tolerance."""
+    """graph-conventions.md 0.2: same keys, shapes and dtypes, values within the tolerance."""
     assert got.keys() == want.keys()
     for key, expected in want.items():
         assert got[key].shape == expected.shape, key

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from emu.cli.main import _run
+from emu.graph.writers.om import write_om
 from tests.conftest import DATA, SHARED, needs_shared
 from tests.graph import nets
 from tests.graph.om_cases import CASES, VALID, compare
+from tests.graph.test_om_control import IMAGES, dynamic_model, gear_model
 
 BY_NAME = {case.name: case for case in CASES}
 
@@ -268,3 +270,30 @@ def test_chip_is_for_om_files(emu, tmp_path: Path):
     found = emu("inspect", other, "--soc", "Ascend910B2")
     assert found.code == 2
     assert "--soc" in found.err
+
+
+def test_gears(emu, tmp_path: Path):
+    path = tmp_path / "gears.om"
+    path.write_bytes(write_om(gear_model(IMAGES, lambda gear: (1, 2, *gear)).message))
+    assert emu("run", path, "--gear", "4,6", "--json").document["outputs"][0]["shape"] == [1, 2, 4, 6]
+    assert emu("run", path, "--gear", "large").code == 2
+    assert "one must be chosen" in emu("run", path).err
+    assert "2 gears" in emu("check", path).out
+    shown = emu("inspect", path, "--json").document
+    assert shown["gears"] == IMAGES
+    assert shown["refusals"] == []
+
+
+def test_dims_that_the_run_decides(emu, tmp_path: Path):
+    path = tmp_path / "dynamic.om"
+    model = dynamic_model()
+    model.end("y:0")
+    path.write_bytes(write_om(model.message))
+    np.save(tmp_path / "x.npy", np.zeros((5, 4), np.float32))
+    found = emu("run", path, "--input", f"x={tmp_path / 'x.npy'}", "--json")
+    assert found.document["outputs"][0]["shape"] == [20, 2]
+    (tmp_path / "x.bin").write_bytes(bytes(80))
+    assert emu("run", path, "--input", f"x={tmp_path / 'x.bin'}").code == 2
+    made = emu("run", path)
+    assert made.code == 0
+    assert "no array gives its dims: [1, 4] is taken" in made.err

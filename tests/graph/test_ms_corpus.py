@@ -11,7 +11,7 @@ import pytest
 from emu.errors import GraphError, GraphStatus
 from emu.graph import executor
 from emu.graph.readers import ms
-from emu.graph.readers.ms_file import read_graph_def
+from emu.graph.readers.ms.file import read_graph_def
 from emu.graph.writers.ms import write
 from tests.conftest import SHARED, needs_shared
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from emu.errors import GraphError, GraphStatus
-from emu.graph.readers.ms_file import read_graph_def
-from emu.graph.readers.ms_flatbuffer import FlatBuffer, Place
+from emu.graph.readers.flatbuffer import FlatBuffer, Place
+from emu.graph.readers.ms.file import read_graph_def
 from emu.schemas import fbs
 from emu.schemas.fbs import Table, slot
 

@@ -20,8 +20,9 @@ import pytest
 from emu.errors import GraphError
 from emu.graph import executor
 from emu.graph.plan import make_plan
-from emu.graph.readers import ms, ms_describe
-from emu.graph.readers.ms_file import read_graph_def
+from emu.graph.readers import ms
+from emu.graph.readers.ms import describe as ms_describe
+from emu.graph.readers.ms.file import read_graph_def
 from emu.graph.writers.ms import write
 from emu.schemas.generated import ms_v0_1, ms_v0_5
 from emu.schemas.generated import ms_v0_5 as b

@@ -1,4 +1,4 @@
-"""What must hold of nodes, tensors and subgraphs before anything runs (CONVENTIONS MS-F3, MS-T)."""
+"""What must hold of nodes, tensors and subgraphs before anything runs (graph-conventions.md MS-F3, MS-T)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from emu.graph.readers import ms
 from emu.graph.writers.ms import SubGraphBuilder, write
 from emu.schemas.generated import ms_v0_1 as a
 from emu.schemas.generated import ms_v0_5 as b
-from tests.graph.ms_cases import run_file
+from tests.graph.ms_cases import file_b, run_file
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -219,3 +219,16 @@ def test_more_nodes_than_the_runtime_takes_are_refused() -> None:
     subgraph = b.SubGraphDef(nodes=(node,) * 10001)
     with pytest.raises(GraphError, match="10001 nodes"):
         ms.build(b.GraphDef(subgraphs=(subgraph,)))
+
+
+def test_attributes_that_contradict_the_tensors_are_noted() -> None:
+    """The tensors decide (MS-O10), and the file is told about."""
+    x = np.float32([1.5, -2.5])
+    for source, target, words in (
+        (b.DataType.DT_INT8, b.DataType.DT_INT32, "srcT is int8, the tensor is float32"),
+        (b.DataType.DT_FLOAT, b.DataType.DT_INT8, "dstT is int8, the tensor is int32"),
+        (b.DataType.DT_FLOAT, b.DataType.DT_INT32, None),
+        (b.DataType.DT_FLOAT, b.DataType.DT_FLOAT, None),  # 0 says nothing
+    ):
+        graph = ms.read(file_b(b.Cast(srcT=int(source), dstT=int(target)), [x], [((2,), np.int32)]))
+        assert [words in note for note in graph.notes] == ([True] if words else [])

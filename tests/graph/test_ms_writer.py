@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from emu.graph.readers.ms_file import GraphDef, generation, read_graph_def
+from emu.graph.readers.ms.file import GraphDef, generation, read_graph_def
 from emu.graph.writers.ms import SubGraphBuilder, data_type, write
 from emu.schemas import fbs
 from emu.schemas.generated import ms_v0_1, ms_v0_5

@@ -1,4 +1,4 @@
-"""Each check of the container (CONVENTIONS OM-C), both tables, partition names, and the kind by wire content."""
+"""Each check of the container (graph-conventions.md OM-C), both tables, partition names, the kind by wire content."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from emu.errors import GraphError, GraphStatus
-from emu.graph.readers import om_describe
-from emu.graph.readers.om_container import model_kind, read_container
+from emu.graph.readers.om import describe as om_describe
+from emu.graph.readers.om.container import model_kind, read_container
 from emu.graph.writers.om import write_om
 from emu.schemas import ge_ir_pb2, om_pb2
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from emu.errors import GraphError, GraphStatus
 from emu.graph import executor
-from emu.graph.readers import om, om_container
-from emu.graph.readers.om_domi import parse
-from emu.graph.readers.om_domi_ops import MEANINGS
-from emu.graph.readers.om_domi_site import PARAM_KINDS
+from emu.graph.readers import om
+from emu.graph.readers.om import container as om_container
+from emu.graph.readers.om.domi import parse
+from emu.graph.readers.om.domi_ops import MEANINGS
+from emu.graph.readers.om.domi_site import PARAM_KINDS
 from emu.graph.writers.om import write_om
 from emu.graph.writers.om_graph_kind import rewrite
 from emu.schemas import om_pb2
@@ -63,7 +66,7 @@ def test_outputs(case: Case, plain: bool):
     compare(got, case.arrays("expected"), *case.limits)
 
 
-ONLY_DOMI = {"AddLimited", "MulLimited", "BiasAdd", "Rsqrt"}
+ONLY_DOMI = {"AddLimited", "MulLimited"}
 """What om-format.md 10 has no row for."""
 
 
@@ -114,7 +117,7 @@ def test_the_index_is_whole():
 
 
 def test_every_message_of_the_seed_has_a_meaning():
-    """Op messages of om.proto: those of the oneof, and those carried by attributes (CONVENTIONS OM-O15)."""
+    """Op messages of om.proto: those of the oneof, and those carried by attributes (graph-conventions.md OM-O15)."""
     messages = {name.removesuffix("OpParams") for name in om_pb2.DESCRIPTOR.message_types_by_name if "OpParams" in name}
     assert messages <= set(MEANINGS)
     oneof = om_pb2.OpDef.DESCRIPTOR.oneofs_by_name["op_params"].fields
@@ -130,3 +133,31 @@ def test_every_meaning_has_a_case():
             seen.add(op.type if which is None else PARAM_KINDS[which])
     # Deconvolution and ConvolutionDepthwise are types of ops whose op_params decide
     assert set(MEANINGS) - seen == {"Deconvolution", "ConvolutionDepthwise"}
+
+
+def noted(name: str, change: Callable[[om_pb2.OpDef], None], kind: str) -> list[str]:
+    """The notes of a case whose first op of a kind is changed."""
+    container = om_container.read_container(next(case for case in VALID if case.name == name).data)
+    model = parse(container.find(om_container.MODEL_DEF))
+    change(next(op for op in model.op if kind in (op.type, op.WhichOneof("op_params"))))
+    return om.read(write_om(model, bytes(container.find(om_container.WEIGHTS_DATA) or b""))).notes
+
+
+def test_what_is_not_used_is_noted():
+    """Statistics that are not the file's, weights beside the typed parameters (graph-conventions.md OM-O8, OM-O15)."""
+
+    def unset(op: om_pb2.OpDef) -> None:
+        op.batchnorm_param.use_global_stats = False
+
+    def add_weight(op: om_pb2.OpDef) -> None:
+        op.weight_name.append("bias")
+        op.weights.add().data = b"1234"
+
+    def add_attribute(op: om_pb2.OpDef) -> None:
+        op.attr["weight"].bt = b"1234"
+
+    name = next(case.name for case in VALID if case.name.startswith("bn"))
+    assert not noted(name, lambda op: None, "batchnorm_param")
+    assert any("use_global_stats" in note for note in noted(name, unset, "batchnorm_param"))
+    for change, word in ((add_weight, "bias"), (add_attribute, "weight")):
+        assert any(f"{word} is no parameter" in note for note in noted(name, change, "batchnorm_param"))

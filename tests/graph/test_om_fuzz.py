@@ -10,15 +10,18 @@ import pytest
 
 from emu.errors import GraphError
 from emu.graph import executor
+from emu.graph.dynamic import specialise
 from emu.graph.feed import made_up
 from emu.graph.load import read_graph
 from emu.graph.plan import make_plan
-from emu.graph.readers import om_container, om_describe
-from emu.graph.readers.om_domi import parse
+from emu.graph.readers.om import container as om_container
+from emu.graph.readers.om import describe as om_describe
+from emu.graph.readers.om.domi import parse
 from emu.graph.writers.om import write_om
 from emu.graph.writers.om_graph_kind import rewrite
 from emu.schemas import ge_ir_pb2, om_pb2
 from tests.conftest import SHARED
+from tests.graph import test_om_control, test_om_control_streams, test_om_ge_ops
 from tests.graph.om_cases import VALID
 
 MEMORY = 200 << 20
@@ -35,6 +38,7 @@ def attempt(data: bytes) -> str:
         graph = read_graph(data)
         for line in om_describe.lines(om_describe.document(data)):
             assert isinstance(line, str)
+        graph = specialise(graph, {})
         plan = make_plan(graph)
         if plan.peak <= WORK:
             executor.run_plan(plan, made_up(graph, graph.inputs, 0))
@@ -230,3 +234,24 @@ def test_forged_fields(part: int, graph_kind: bool):
         data = as_graph_kind(case.data) if graph_kind else case.data
         outcomes |= {attempt(mutant) for mutant in forged(data, random, 10)}
     assert {"ok", "GRAPH_STRUCTURE", "GRAPH_SHAPE", "GRAPH_UNSUPPORTED"} <= outcomes
+
+
+CONTROL = [lambda: test_om_control_streams.switch_model(1), test_om_control_streams.loop_model,
+           test_om_control_streams.label_model, test_om_control.if_model, test_om_control.while_model,
+           test_om_control.dynamic_model,
+           lambda: test_om_control.gear_model([[1], [2]], lambda gear: (gear[0], 3))]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_forged_made_up_models(part: int, monkeypatch: pytest.MonkeyPatch):
+    """Ops, control flow and unknown dims of the graph kind that the cases above do not have."""
+    monkeypatch.setattr("emu.graph.ops.call.RUN_LIMIT", 1000)
+    monkeypatch.setattr("emu.graph.ops.streams.STEP_LIMIT", 1000)
+    random = np.random.default_rng(300 + part)
+    models = [make() for make in CONTROL for _ in range(3)]
+    for model in models:
+        if model.graph.op[-1].type != "NetOutput":
+            model.end(f"{model.graph.op[-1].name}:0")
+    models += [test_om_ge_ops.one_model(*case)[0] for case in test_om_ge_ops.ONE[part::8]]
+    outcomes = {attempt(mutant) for model in models for mutant in forged(write_om(model.message), random, 12)}
+    assert {"ok", "GRAPH_STRUCTURE", "GRAPH_SHAPE"} <= outcomes

@@ -1,5 +1,5 @@
 """Random convolutions of the domi kind in every mode, layout, filter format and quantisation, written as files and read
-back, against plain loops in float64 (CONVENTIONS OM-O, OM-L, OM-Q)."""
+back, against plain loops in float64 (graph-conventions.md OM-O, OM-L, OM-Q)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Random graphs on several streams against a walk through their queues: the same results, or the same deadlock
-(om-format.md 5, CONVENTIONS OM-S)."""
+(om-format.md 5, graph-conventions.md OM-S)."""
 
 from __future__ import annotations
 

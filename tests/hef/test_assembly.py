@@ -29,6 +29,7 @@ from emu.hef.source import open_source
 from emu.hef.writer import contents_of, write_hef
 from emu.schemas import hef_pb2 as pb
 from tests.conftest import ROOT, SHARED, needs_shared
+from tests.damaged_text import damaged
 from tests.strategies.hefs import Drawn, hefs
 
 LARGE = 16 << 10  # bytes
@@ -231,6 +232,14 @@ BAD = {
     "unknown fields that are none": (MINIMAL % 'unknown_fields: "ff"', "hef.unknown_fields: no protobuf"),
     "a date that is none": (MINIMAL % "header: {sdk_version_str: 2024-99-99}", "no YAML of ours"),
     "deep nesting": ("[" * 100_000, "no YAML"),
+    "deep mappings": ("{a: " * 100_000, "no YAML"),
+    "deep lists": ("- " * 100_000, "no YAML"),
+    "deep keys": ("? " * 100_000, "no YAML"),
+    "a tag that does not fit: bool": ("a: !!bool q\n", "no YAML of ours"),
+    "a tag that does not fit: int": ('a: !!int ""\n', "no YAML of ours"),
+    "a tag that does not fit: timestamp": ("a: !!timestamp 1\n", "no YAML of ours"),
+    "a tag that does not fit: float": ("a: !!float x\n", "no YAML of ours"),
+    "a tag that nobody knows": ("a: !!python/name:os.system\n", "no YAML"),
     "nesting within bounds": (MINIMAL % ("mapping: " + "[" * 500 + "]" * 500), "hef.mapping: bytes are"),
 }
 
@@ -256,19 +265,8 @@ def test_damaged_descriptions_never_end_in_a_traceback() -> None:
     draw = random.Random(7)
     refused = 0
     for _ in range(300):
-        damaged = list(lines)
-        where = draw.randrange(len(damaged))
-        match draw.randrange(3):
-            case 0:
-                del damaged[where]
-            case 1:
-                line = damaged[where]
-                at = draw.randrange(len(line))
-                damaged[where] = line[:at] + draw.choice("{}[]:,&*!|>'\"%@`-#?~0x\n ") + line[at + 1 :]
-            case _:
-                damaged.insert(where, draw.choice(lines))
         try:
-            rebuild(description, "".join(damaged))
+            rebuild(description, damaged(lines, draw.randrange(len(lines)), draw))
         except EmuError:
             refused += 1
     assert refused > 50
@@ -304,11 +302,11 @@ def test_no_model_and_no_input_is_overwritten(tmp_path: Path) -> None:
         (asm, tmp_path / "x.yaml", "-o", tmp_path / "x.yaml"),
         (asm, tmp_path / "x.yaml", "-o", tmp_path / "x.bin"),
         (asm, tmp_path / "x.yaml", "-o", tmp_path / "link.hef"),
-        (asm, tmp_path / "x.yaml", "-o", tmp_path / "no/such/folder.hef"),
     ):
         before = {path: hashlib.sha256(path.read_bytes()).digest() for path in tmp_path.iterdir()}
         assert run(*args) == 2
         assert {path: hashlib.sha256(path.read_bytes()).digest() for path in tmp_path.iterdir()} == before
+    assert run(asm, tmp_path / "x.yaml", "-o", tmp_path / "no/such/folder.hef") == 7
 
 
 def test_a_damaged_container_needs_force(tmp_path: Path) -> None:

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 from emu.hef import open_hef
 from emu.hef.infos import hef_infos
 from emu.hef.load import check_load
-from emu.sequencer.actions import Action, ActionType
 from emu.sequencer.compile import compile_hef
 from emu.sequencer.program import ContextType
+from emu.wire.actions import Action, ActionType
 from tests.conftest import ROOT
+from tests.scripts import script
 
 EXAMPLE = ROOT / "examples/two_context.hef"
 
 
-def _script() -> ModuleType:
-    path = ROOT / "examples/make_two_context.py"
-    spec = importlib.util.spec_from_file_location("make_two_context", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_script_reproduces_the_committed_bytes(tmp_path: Path) -> None:
     out = tmp_path / "made.hef"
-    _script().main(["make_two_context.py", str(out)])
+    script("examples/make_two_context.py").main(["make_two_context.py", str(out)])
     assert out.read_bytes() == EXAMPLE.read_bytes()
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+import msgspec
 import pytest
 
 from emu.hef import enums, model, open_hef, operations
@@ -38,7 +37,7 @@ def assert_same(record, message):
         return
     descriptor = message.DESCRIPTOR
     assert type(record).__name__ == descriptor.name.removeprefix("ProtoHEF")
-    names = {field.name for field in dataclasses.fields(record)}
+    names = {field.name for field in msgspec.structs.fields(record)}
     groups = {group.name for group in descriptor.oneofs if not group.name.startswith("_")}  # _: of `optional`
     members = {field.name for group in descriptor.oneofs for field in group.fields if group.name in groups}
     optional = {field.name for field in descriptor.fields if field.has_presence and not field.message_type}
@@ -65,7 +64,7 @@ def assert_equal(value, expected):
             assert_same(action, oneof(other, "action"))
     elif isinstance(value, model.EdgeLayerInfo | model.EdgeLayerMux | model.EdgeLayerPlanes):
         assert_same(value, oneof(expected, "edge") if expected.DESCRIPTOR.name == "ProtoHefEdge" else expected)
-    elif dataclasses.is_dataclass(value):
+    elif isinstance(value, msgspec.Struct):
         assert_same(value, expected)
     else:
         assert value == expected
@@ -186,6 +185,6 @@ def test_enums_hold_every_value_of_the_schema(enum):
 def test_records_are_immutable_and_slotted():
     for module in (model, operations):
         for value in vars(module).values():
-            if isinstance(value, type) and dataclasses.is_dataclass(value):
-                assert value.__dataclass_params__.frozen
-                assert not hasattr(value, "__dict__") or "__slots__" in vars(value)
+            if isinstance(value, type) and issubclass(value, msgspec.Struct) and value is not msgspec.Struct:
+                assert value.__struct_config__.frozen
+                assert not value.__dictoffset__

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import xxhash
 from hypothesis import HealthCheck, given, settings
+from msgspec.structs import replace
 
 from emu.errors import EmuError, HailoError, UsageError
 from emu.hef import Hef, builder, open_hef

@@ -7,18 +7,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from emu.chips.chips import load
+from emu.host.capture import CapturedRun, load_capture
+from emu.host.session import RunRequest, RunResult, run_program
 from emu.hw.application import clusters_named
-from emu.hw.capture import CapturedRun, load_capture
-from emu.hw.profiles import load
-from emu.hw.session import RunRequest, RunResult, run_program
-from tests.conftest import SHARED
+from emu.wire.wire import wire_of
+from tests.conftest import RUNTIMES, SHARED
 
 
 def capture_files() -> list[Path]:
     """Every oracle and synth capture whose configure call succeeded."""
     found = []
-    for pattern in ("oracle/*/*.json", "synth/capture/*/*.json"):
-        for path in sorted(SHARED.glob(pattern)):
+    for folder in ("oracle", "synth/capture"):
+        for path in (path for runtime in RUNTIMES for path in sorted((SHARED / folder / runtime).glob("*.json"))):
             document = json.loads(path.read_bytes())
             if document.get("stage", "ok") == "ok" and not document.get("rc") and document.get("network_groups"):
                 found.append(path)
@@ -37,7 +38,7 @@ def layout_of(capture: CapturedRun) -> int:
         return capture.layout
     lists = [context.action_list for group in capture.program.network_groups for context in group.contexts]
     lists += [r.context.action_list for group in capture.program.network_groups for r in group.ddr_action_list]
-    return (profile.identity.partial_clusters_layout_bitmap) | clusters_named(lists, capture.program.runtime)
+    return (profile.identity.partial_clusters_layout_bitmap) | clusters_named(lists, wire_of(capture.program.runtime))
 
 
 def run_capture(path: Path, frames: int | None = None, **settings: Any) -> RunResult:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from emu.chips.chips import load
 from emu.errors import HailoError, UsageError
-from emu.hw.checkpoint import Checkpoint, resume, save
-from emu.hw.profiles import load
-from emu.hw.session import RunRequest, run_program
+from emu.host.checkpoint import Checkpoint, resume, save
+from emu.host.session import RunRequest, run_program
 from emu.trace.events import Event, Kind, Tracer
 from tests.hw.lists import Lists, double, single, with_ddr
 
@@ -75,6 +75,6 @@ def test_a_checkpoint_of_another_run_is_refused() -> None:
         resume(double(batch=2).program(), load("hailo8"), RunRequest(frames=4), checkpoint)
     with pytest.raises(UsageError):
         save(double().program(), load("hailo8"), RunRequest(frames=3), "dynamic_1", 99)
-    for data in (b"", b"{}", b"[]", checkpoint.encode().replace(b'"version":1', b'"version":2')):
+    for data in (b"", b"{}", b"[]", checkpoint.encode().replace(b'"version":2', b'"version":1')):
         with pytest.raises(HailoError):
             Checkpoint.decode(data)

@@ -6,11 +6,17 @@ import struct
 
 import pytest
 
+from emu.chips.chips import load
 from emu.errors import FirmwareError
-from emu.hw.ccw import decode_run
+from emu.host.session import RunRequest, Session
+from emu.hw.config.ccw import Run, decode_run
+from emu.hw.config.channels import HOST_BUFFER_CCB, ConfigSource, RunCache
+from emu.hw.device import Device
+from emu.hw.hostmem import Extent, HostBuffer, HostList, HostMemory
 from emu.hw.memory import AddressSpace, regions
-from emu.hw.status import FirmwareStatus as S
-from emu.sequencer.control import decode_response, set_network_group_header
+from emu.wire.control import decode_response, set_network_group_header
+from emu.wire.status import FirmwareStatus as S
+from emu.wire.wire import wire_of
 from tests.hw.lists import PAGE, act, bursts, config_off, config_on, descriptors, single
 
 WORDS = 3 * PAGE // 16
@@ -107,12 +113,37 @@ def test_bursts_that_never_arrive_stall_the_wait_for_them() -> None:
 
 
 def test_an_external_action_list_that_is_not_there() -> None:
-    from dataclasses import replace
 
-    session = single(device="hailo15h", runtime="5.2").session()
-    header = replace(single().header(), external_action_list_address=0x80000000)
-    reply = decode_response(session.device.control(set_network_group_header(header.encode("5.2"))))
+    lists = single(device="hailo15h", runtime="5.2")
+    session = lists.session()
+    header = wire_of("5.2").header.decode(lists.header())._replace(external_action_list_address=0x80000000)
+    reply = decode_response(session.chip.control(set_network_group_header(wire_of("5.2").header.encode(header))))
     assert reply.major_status == S.CONTEXT_SWITCH_STATUS_INVALID_EXTERNAL_ACTION_LIST_ADDRESS
+
+
+@pytest.mark.parametrize(
+    ("order", "status"),
+    [
+        ([0, 1, 2, 3], None),
+        ([0, 1, 2], S.CONTEXT_SWITCH_STATUS_INVALID_EXTERNAL_ACTION_LIST_ADDRESS),
+        ([1, 0, 2, 3], S.CONTEXT_SWITCH_STATUS_UNEXPECTED_CONTEXT_ORDER),
+        ([0, 1, 3, 2], S.CONTEXT_SWITCH_STATUS_UNEXPECTED_CONTEXT_ORDER),
+        ([0, 1, 2, 3, 0], None),  # what lies behind belongs to somebody else
+    ],
+)
+def test_action_lists_in_memory_come_in_the_order_of_messages(order: list[int], status: S | None) -> None:
+    """firmware-actions.md 4: one record after the other from the header's address on; nothing before it."""
+    lists = single(device="hailo15h", runtime="5.2")
+    group, device = lists.program().network_groups[0], Device(load("hailo15h"), "5.2")
+    base = 0x40000000
+    for at, number in enumerate(order):
+        context = group.contexts[number]
+        device.host_memory.action_lists[base + 0x1000 * at] = (int(context.context_type), context.action_list)
+    device.host_memory.action_lists[base - 0x1000] = (99, b"")
+    header = wire_of("5.2").header.decode(lists.header())._replace(external_action_list_address=base)
+    reply = decode_response(device.control(set_network_group_header(wire_of("5.2").header.encode(header))))
+    assert reply.major_status == (0 if status is None else status)
+    assert device.applications[0].complete == (status is None)
 
 
 def test_a_repeated_load_is_decoded_once() -> None:
@@ -179,3 +210,64 @@ def test_single_writes_and_loads_in_turn() -> None:
     assert memory.peek(BASE + 4) == 2 and _words(memory)[BASE + 4] == 2
     memory.clear()
     assert memory.snapshot() == {} and memory.peek(BASE) is None
+
+
+def _cache(style: str = "descriptors") -> tuple[HostMemory, RunCache]:
+    memory = HostMemory()
+    return memory, RunCache(memory, style)
+
+
+def _mapped(data: bytes, address: int = 0x1000) -> HostList:
+    buffer = HostBuffer(len(data), (data,))
+    return HostList(address, 8, PAGE, True, [Extent(0, -(-len(data) // PAGE), len(data), buffer, 0)])
+
+
+def _values(run: Run) -> list[int | None]:
+    return [record.word for record in run.records]
+
+
+def test_another_file_at_the_same_address_gets_its_own_records() -> None:
+    """Whatever changes behind an address: the list, its programming, the buffer, the page size."""
+    memory, cache = _cache()
+    first, second = (b"".join(hailo8(BASE + 8 * n, n + base) for n in range(PAGE // 16)) for base in (0, 1000))
+    source = ConfigSource(0, 0x1000, PAGE, 8, PAGE)
+    memory.lists[0x1000] = _mapped(first)
+    run = cache.descriptors(0, source, 0, 1)
+    assert _values(run)[:2] == [0, 1]
+    assert cache.descriptors(0, source, 0, 1) is run
+    memory.lists[0x1000] = _mapped(second)
+    assert _values(cache.descriptors(0, source, 0, 1))[:2] == [1000, 1001]
+    memory.lists[0x1000].extents.append(Extent(0, 1, PAGE, HostBuffer(PAGE, (first,)), 0))
+    assert _values(cache.descriptors(0, source, 0, 1))[:2] == [0, 1]
+    memory.lists[0x1000].extents[-1].buffer.write(8, (77).to_bytes(4, "little"))
+    assert _values(cache.descriptors(0, source, 0, 1))[:2] == [77, 1]
+    assert cache.descriptors(0, source, 0, 1) is cache.descriptors(0, source, 0, 1)
+    del memory.lists[0x1000]
+    assert cache.descriptors(0, source, 0, 1).opaque
+
+
+def test_another_file_in_a_continuous_buffer_gets_its_own_records() -> None:
+    memory, cache = _cache("bursts")
+    source = ConfigSource(HOST_BUFFER_CCB, 0x1000, PAGE, 8, 48)
+    for value in (1, 2):
+        data = register(0x10000000, value) + register(0x10000004, value)
+        memory.continuous[:] = [(0x1000, HostBuffer(len(data), (data,)))]
+        run = cache.whole(0, source)
+        assert _values(run) == [value, value]
+        assert cache.whole(0, source) is run
+    memory.continuous[0][1].write(8, (9).to_bytes(4, "little"))
+    assert _values(cache.whole(0, source)) == [9, 2]
+
+
+def test_a_second_application_at_the_same_addresses_loads_its_own_configuration() -> None:
+    """Configured after the first was cleared, on the same device."""
+    first, second = (b"".join(hailo8(BASE + 8 * n, n + base, 0) for n in range(WORDS)) for base in (0, 1000))
+    session = single().session(config_bytes=first)
+    device = session.chip
+    session.run_group(session.applications[0])
+    assert device.memory.peek(BASE) == 0
+    session.applications[0].release()
+    again = Session(session.device, single().program(second), RunRequest(frames=1))
+    again.configure()
+    again.run_group(again.applications[0])
+    assert device.memory.peek(BASE) == 1000

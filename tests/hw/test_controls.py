@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from emu.hw.breakpoints import BreakpointStatus, Place, encode_place
+from emu.chips.chips import load
 from emu.hw.device import Device
 from emu.hw.memory import difference
-from emu.hw.profiles import load
-from emu.hw.status import FirmwareStatus as S
-from emu.sequencer.actions import decode
-from emu.sequencer.control import (
+from emu.wire.breakpoints import BreakpointStatus, Place
+from emu.wire.control import (
     ContextSwitchStatus,
     Opcode,
     change_context_switch_status,
@@ -22,6 +20,8 @@ from emu.sequencer.control import (
     encode_request,
     set_network_group_header,
 )
+from emu.wire.status import FirmwareStatus as S
+from emu.wire.wire import wire_of
 from tests.conftest import SHARED, needs_shared
 from tests.hw.lists import act, double, single
 
@@ -39,7 +39,7 @@ def _status(reply: bytes) -> int:
 
 
 def _send_header(device: Device, lists: Any) -> int:
-    return _status(device.control(set_network_group_header(lists.header().encode(lists.runtime))))
+    return _status(device.control(set_network_group_header(lists.header())))
 
 
 def _context(kind: int, data: bytes, first: int = 1, last: int = 1) -> bytes:
@@ -117,8 +117,8 @@ def test_an_output_channel_below_16_fails_at_enable() -> None:
         total_desc_count=64, bytes_in_pattern=1024,
     )  # fmt: skip
     session = lists.session()
-    assert _status(session.device.control(ENABLE)) == 0x402D001B
-    assert session.device.notifications[-1].event_id.name == "CONTEXT_SWITCH_RUN_TIME_ERROR"
+    assert _status(session.chip.control(ENABLE)) == 0x402D001B
+    assert session.chip.notifications[-1].event_id.name == "CONTEXT_SWITCH_RUN_TIME_ERROR"
 
 
 def test_header_of_the_other_runtime() -> None:
@@ -134,15 +134,15 @@ def test_requests_in_the_wrong_state() -> None:
     assert _status(device.control(ENABLE)) == S.CONTEXT_SWITCH_STATUS_INVALID_DYNAMIC_CONTEXT_COUNT
     assert _status(device.control(_context(9, b"\x1e\xff\xff\xff\xff"))) == S.CONTEXT_SWITCH_STATUS_INVALID_CONTEXT_TYPE
     session = single().session()
-    assert _status(session.device.control(_context(1, b"\x2c\xff\xff\xff\xff"))) == 0x40130007
+    assert _status(session.chip.control(_context(1, b"\x2c\xff\xff\xff\xff"))) == 0x40130007
     big = change_context_switch_status(ContextSwitchStatus.ENABLED, 0, dynamic_batch_size=2)
-    assert _status(session.device.control(big)) == S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE
-    assert _status(session.device.control(ENABLE)) == 0
-    assert _send_header(session.device, single()) == S.CONTEXT_SWITCH_STATUS_CANT_CONFIGURE_HEF_WHILE_ACTIVATED
-    paused = encode_request(Opcode.CHANGE_CONTEXT_SWITCH_STATUS, (b"\x02", b"\0", b"\0\0", b"\0\0"))
-    assert _status(session.device.control(paused)) == S.CONTEXT_SWITCH_STATUS_INVALID_STATE_MACHINE_STATUS
-    assert _status(session.device.control(RESET)) == 0
-    assert _send_header(session.device, single()) == 0
+    assert _status(session.chip.control(big)) == S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE
+    assert _status(session.chip.control(ENABLE)) == 0
+    assert _send_header(session.chip, single()) == S.CONTEXT_SWITCH_STATUS_CANT_CONFIGURE_HEF_WHILE_ACTIVATED
+    unknown = encode_request(Opcode.CHANGE_CONTEXT_SWITCH_STATUS, (b"\x03", b"\0", b"\0\0", b"\0\0"))
+    assert _status(session.chip.control(unknown)) == S.CONTEXT_SWITCH_STATUS_INVALID_STATE_MACHINE_STATUS
+    assert _status(session.chip.control(RESET)) == 0
+    assert _send_header(session.chip, single()) == 0
 
 
 @pytest.mark.parametrize(("runtime", "chip", "most"), [("4.23", "hailo8", 16), ("5.2", "hailo15h", 24)])
@@ -195,6 +195,9 @@ def test_memory_of_the_clusters() -> None:
 
 def test_core_identify_temperature_and_main_header() -> None:
     device = Device(load("hailo8l"), "4.23")
+    app = decode_response(device.control(encode_request(Opcode.IDENTIFY)))
+    # bit 29 of the revision: an extended context-switch buffer (silicon-facts.md a)
+    assert app.parameters[1] == struct.pack("<3I", 4, 23, 0x20000000)
     core = decode_response(device.control(encode_request(Opcode.CORE_IDENTIFY)))
     assert core.parameters == (struct.pack("<3I", 4, 23, 0x28000000),)
     assert len(device.control(encode_request(Opcode.GET_CHIP_TEMPERATURE))) == 28 + 4 + 10
@@ -202,7 +205,7 @@ def test_core_identify_temperature_and_main_header() -> None:
     _send_header(device, lists)
     header = decode_response(device.control(encode_request(Opcode.GET_CONTEXT_SWITCH_MAIN_HEADER)))
     assert len(header.parameters[0]) == 1025
-    assert header.parameters[0][:33] == b"\x01" + lists.header().encode("4.23")
+    assert header.parameters[0][:33] == b"\x01" + lists.header()
     newer = Device(load("hailo15h"), "5.2")
     reply = decode_response(newer.control(encode_request(Opcode.GET_CONTEXT_SWITCH_MAIN_HEADER)))
     assert len(reply.parameters[0]) == 1379
@@ -225,20 +228,20 @@ def _download(device: Device, kind: int, index: int, group: int = 0) -> bytes:
 
 def test_downloaded_lists_carry_time_stamps_in_ticks_of_the_device() -> None:
     session = double().session()
-    device = session.device
+    device = session.chip
     untouched = _download(device, 0, 0)
     assert untouched == device.applications[0].contexts[2].action_list
     enable = encode_request(Opcode.CONFIG_CONTEXT_SWITCH_TIMESTAMP, (b"\0\1", b"\1"))
     assert _status(device.control(enable)) == 0
-    session.run_group(session.program.network_groups[0])
-    stamped = list(decode(_download(device, 0, 0), "4.23"))
-    plain = list(decode(untouched, "4.23"))
+    session.run_group(session.applications[0])
+    stamped = list(wire_of("4.23").decode(_download(device, 0, 0)))
+    plain = list(wire_of("4.23").decode(untouched))
     assert [one.entry for one in stamped] == [one.entry for one in plain]
     ticks = [0xFFFFFFFF - one.timestamp for one in stamped]
     assert ticks == sorted(ticks)
     # one action costs 1 us of firmware time: 200 ticks of the 200 MHz timer
     assert ticks[1] - ticks[0] == 200
-    repeated = next(one for one in decode(_download(device, 1, 0), "4.23") if hasattr(one.entry, "items"))
+    repeated = next(one for one in wire_of("4.23").decode(_download(device, 1, 0)) if hasattr(one.entry, "items"))
     assert repeated.last_executed == 1
     wrong = encode_request(Opcode.DOWNLOAD_CONTEXT_ACTION_LIST, (bytes(4), b"\1", (7).to_bytes(2, "little"), bytes(2)))
     assert _status(device.control(wrong)) == S.CONTEXT_SWITCH_STATUS_DOWNLOAD_ACTION_LIST_INVALID_CONTEXT_INDEX
@@ -248,7 +251,7 @@ def test_downloaded_lists_carry_time_stamps_in_ticks_of_the_device() -> None:
 def test_breakpoints(runtime: str) -> None:
     lists = single(runtime=runtime, device="hailo8" if runtime == "4.23" else "hailo15h")
     session = lists.session()
-    device = session.device
+    device = session.chip
     place = Place(0, None, 2, 6)
 
     def control(what: int, data: bytes = b"") -> int:
@@ -263,11 +266,11 @@ def test_breakpoints(runtime: str) -> None:
     too_early = S.CONTEXT_SWITCH_STATUS_USER_CANT_CONTINUE_WHEN_BREAKPOINT_IS_CLEARED_OR_NOT_REACHED_YET
     assert status() == BreakpointStatus.CLEARED
     assert control(1) == too_early
-    assert control(0, encode_place(place, runtime)) == 0
+    assert control(0, wire_of(runtime).breakpoint.encode(place)) == 0
     assert status() == BreakpointStatus.WAITING_FOR_BREAKPOINT
     assert control(1) == too_early
     again = S.CONTEXT_SWITCH_STATUS_USER_MUST_CLEAR_OR_REACH_BREAKPOINT_BEFORE_SETTING_NEW_ONE
-    assert control(0, encode_place(place, runtime)) == again
+    assert control(0, wire_of(runtime).breakpoint.encode(place)) == again
     device.control(ENABLE)
     device.run_until(lambda: False)
     assert status() == BreakpointStatus.REACHED_BREAKPOINT
@@ -290,9 +293,9 @@ def test_a_run_time_error_is_notified_as_the_runtime_packs_it(runtime: str, devi
     lists = single(runtime=runtime, device=device)
     lists.preliminary.insert(4, act("SLEEP", sleep_time=1))
     session = lists.session()
-    session.device.control(ENABLE)
-    session.device.run_until(lambda: False)
-    event = session.device.notifications[-1]
+    session.chip.control(ENABLE)
+    session.chip.run_until(lambda: False)
+    event = session.chip.notifications[-1]
     status = S.CONTEXT_SWITCH_STATUS_INVALID_SLEEP_TIME
     expected = (
         struct.pack("<IBHHH", status, 0, 0, 2, 4) if runtime == "4.23" else struct.pack("<IIHHB", status, 0, 2, 4, 0)
@@ -311,8 +314,8 @@ def test_hw_infer_without_channels() -> None:
 
 def test_reset_forgets_everything() -> None:
     session = single().session()
-    session.run_group(session.program.network_groups[0])
-    device = session.device
+    session.run_group(session.applications[0])
+    device = session.chip
     assert device.memory.snapshot()
     device.control(encode_request(Opcode.RESET, (b"\0",)))
     assert not device.memory.snapshot() and not device.applications
@@ -320,7 +323,7 @@ def test_reset_forgets_everything() -> None:
 
 def test_enable_replies_before_the_configuration_is_fetched() -> None:
     session = single().session()
-    device = session.device
+    device = session.chip
     assert _status(device.control(ENABLE)) == 0
     assert device.config.ccw_bytes == 0
     assert all(channel.host_opened for channel in device.vdma.channels.values())

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from emu.chips.chips import load
 from emu.errors import EmuError, FirmwareError, HailoError
-from emu.hw.capture import load_capture
-from emu.hw.layout import usable_clusters
-from emu.hw.profiles import load
-from emu.hw.session import RunRequest, run_program
+from emu.host.capture import load_capture
+from emu.host.layout import usable_clusters
+from emu.host.session import RunRequest, run_program
 from tests.conftest import DATA
 
 CAPTURES = [
@@ -40,6 +40,11 @@ def _places(node: Any) -> Iterator[tuple[Any, Any]]:
         yield node, key
         if isinstance(value, dict | list) and key not in ("controls", "stdout", "actions"):
             yield from _places(value)
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_a_capture_is_named_by_a_path_or_a_str(path: Path) -> None:
+    assert load_capture(str(path)).program == load_capture(path).program
 
 
 @pytest.fixture(params=CAPTURES, ids=lambda path: path.stem)

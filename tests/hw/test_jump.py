@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from emu.hw.session import RunResult
+from emu.host.session import RunResult
 from tests.conftest import SHARED, needs_shared
 from tests.hw.captures import run_capture
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from emu.chips.chips import load
 from emu.hef import open_hef
-from emu.hw.profiles import load
-from emu.hw.session import RunRequest, RunResult, run_program
+from emu.host.session import RunRequest, RunResult, run_program
 from emu.sequencer.compile import CompileOptions, compile_hef
 from tests.strategies.hefs import Drawn, hefs
 

@@ -6,18 +6,19 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from emu.host.session import StalledError
 from emu.hw.device import Device
-from emu.hw.session import StalledError
 from emu.hw.vdma import Edge
-from emu.sequencer.actions import ActionType
-from emu.sequencer.control import ContextSwitchStatus, change_context_switch_status, decode_response
 from emu.sequencer.program import Direction
 from emu.trace.events import Event, Kind, Tracer
+from emu.wire.actions import ActionType
+from emu.wire.control import ContextSwitchStatus, change_context_switch_status, decode_response
 from tests.hw.lists import (
     INTER_IN,
     INTER_OUT,
     Lists,
     act,
+    bare_host,
     changed,
     close,
     double,
@@ -55,7 +56,7 @@ def test_an_input_belongs_to_the_network_that_its_credits_name() -> None:
     seen: list[Edge] = []
 
     def hooked(device: Device) -> None:
-        device.action_hooks.append(
+        device.probe.action_hooks.append(
             lambda context, step: (
                 seen.append(device.core.edges[Direction.H2D, 4])
                 if step.type is ActionType.WAIT_FOR_DMA_IDLE_ACTION
@@ -83,12 +84,10 @@ def test_a_disabled_lcu_counts_no_more_where_configuration_starts_units() -> Non
 def test_the_batch_of_contexts_that_take_turns_can_be_switched_at_any_moment(context: str, transfers: int) -> None:
     """ENABLE over ENABLE while frames are under way: the batch that has come in is finished first."""
     session = double(batch=4).session(frames=40)
-    device, host = session.device, session._host(session.program.network_groups[0], 40, 4, 0)
-    device.attach_host(host)
+    device, host = session.chip, bare_host(session)
     device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0))
     host.queue_outputs()
-    host.set_goal(12)
-    host.feed()
+    host.feed(12)
 
     def there() -> bool:
         firmware = device.firmware
@@ -98,11 +97,35 @@ def test_the_batch_of_contexts_that_take_turns_can_be_switched_at_any_moment(con
     device.run_until(there)
     reply = device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0, 2))
     assert decode_response(reply).major_status == 0
-    host.set_goal(40)
-    host.feed()
+    host.feed(28)
     device.run_until(lambda: host.done)
     assert device.firmware.error is None
     assert host.done and device.firmware.batch == 2
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3])
+@pytest.mark.parametrize("waits", ["for its output", "for network idle"])
+def test_the_batch_is_switched_while_the_first_context_waits_for_frames(waits: str, batch: int) -> None:
+    """In its list or between the contexts: the switch is served there, and the frames that follow make such batches."""
+    lists, before = double(batch=4), 4
+    if waits == "for network idle":  # the preliminary list is the first run of context 0 and waits for nothing itself
+        lists, before = double(batch=4, asap=1), 0
+        lists.preliminary[-1:-1] = lists.dynamic[0][:6]
+    session = lists.session(frames=10)
+    device, host = session.chip, bare_host(session)
+    device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0))
+    host.queue_outputs()
+    host.feed(before)
+    device.run_until(lambda: device.firmware.resting)
+    assert host.delivered == before and device.firmware.waiting is not None
+    assert (device.firmware.waiting.what == "network idle") == (waits == "for network idle")
+    stands = device.firmware.waiting.what, device.firmware.context
+    device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0, batch))
+    device.run_until(lambda: False)  # nothing more happens before a frame comes
+    assert device.firmware.batch == batch and (device.firmware.waiting.what, device.firmware.context) == stands
+    host.feed(2 * batch)
+    device.run_until(lambda: host.done)
+    assert device.firmware.error is None and (host.delivered, device.firmware.batch) == (before + 2 * batch, batch)
 
 
 def _events(lists: Lists, frames: int) -> list[Event]:
@@ -141,8 +164,8 @@ def test_the_event_names_a_dynamic_context_by_the_index_of_the_firmware() -> Non
     lists = double()
     lists.dynamic[0].insert(0, close("PAUSE_VDMA_CHANNEL", 2, 0))
     session = lists.session()
-    device, host = session.device, session._host(session.program.network_groups[0], 1, 1, 0)
-    device.attach_host(host)
+    device = session.chip
+    bare_host(session)
     device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0))
     device.run_until(lambda: False)
     assert device.notifications[-1].event_id.name == "CONTEXT_SWITCH_RUN_TIME_ERROR"
@@ -153,8 +176,8 @@ def test_a_reset_forgets_the_units() -> None:
     lists = single()
     lists.preliminary.append(act("ENABLE_NMS", number_of_classes=3, burst_size=8))
     session = lists.session()
-    session.run_group(session.program.network_groups[0], leave=False)
-    device = session.device
+    session.run_group(session.applications[0], leave=False)
+    device = session.chip
     assert device.nms.units and device.clusters.running()
     device.control(change_context_switch_status(ContextSwitchStatus.RESET))
     assert not device.nms.units and not device.clusters.running()

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from emu.hw.combine import combine
-from emu.hw.coverage import ACTIONS, STATUSES, Coverage
+from emu.chips.chips import load
+from emu.host.combine import combine
+from emu.host.coverage import ACTIONS, STATUSES, Coverage
+from emu.host.session import RunRequest, run_program
 from emu.hw.device import Device
-from emu.hw.firmware import State
+from emu.hw.execution import State
 from emu.hw.hostmem import HostMemory
-from emu.hw.profiles import load
-from emu.hw.session import RunRequest, Session, run_program
-from emu.sequencer.control import ContextSwitchStatus, Opcode, change_context_switch_status, encode_request
 from emu.trace.events import Event, Kind, Tracer
+from emu.wire.control import ContextSwitchStatus, Opcode, change_context_switch_status, encode_request
 from tests.hw.lists import (
     INTER_IN,
     INTER_OUT,
     PAGE,
+    Lists,
     act,
+    bare_host,
     bursts,
     config_off,
     config_on,
@@ -83,17 +87,22 @@ def test_contexts_take_turns_batch_by_batch() -> None:
 
 
 def test_a_fast_batch_switch_runs_its_list_and_goes_on() -> None:
-    for make in (single, double):
-        order = _order(make(batch=4), 10)
-        assert order.count("batch_switching") == 1
-        assert order.count("preliminary") == 1
+    order = _order(double(batch=4), 10)
+    assert order.count("batch_switching") == 1
+    assert order.count("preliminary") == 1
 
 
 def test_a_batch_switch_that_is_not_fast_loads_everything_again() -> None:
-    for make in (single, double):
-        order = _order(make(batch=4, fast=0), 10)
-        assert order.count("batch_switching") == 0
-        assert order.count("preliminary") == 2
+    order = _order(double(batch=4, fast=0), 10)
+    assert order.count("batch_switching") == 0
+    assert order.count("preliminary") == 2
+
+
+@pytest.mark.parametrize("fast", [0, 1])
+def test_a_single_context_has_no_dynamic_batch(fast: int) -> None:
+    """The frames just flow, a partial batch like any other."""
+    for frames in (1, 3, 4, 10):
+        assert _order(single(batch=4, fast=fast), frames) == ["activation", "preliminary", "dynamic_0"]
 
 
 def test_fewer_frames_than_a_batch_are_enabled_with_a_dynamic_batch() -> None:
@@ -106,32 +115,27 @@ def test_fewer_frames_than_a_batch_are_enabled_with_a_dynamic_batch() -> None:
 def test_batch_count_ends_the_application() -> None:
     lists = double(batch=2)
     session = lists.session(frames=4)
-    device = session.device
-    group = session.program.network_groups[0]
-    host = session._host(group, 4, 2, 0)
-    device.attach_host(host)
+    device = session.chip
+    host = bare_host(session)
     device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0, 0, 2))
     host.queue_outputs()
-    host.feed()
+    host.feed(4)
     device.run_until(lambda: False)
-    assert device.firmware.state is State.STOPPED
+    assert device.firmware.phase is State.STOPPED
     assert host.done
 
 
 def test_batch_count_counts_from_the_enable_that_gave_it() -> None:
     session = double(batch=4).session(frames=20)
-    device, host = session.device, session._host(session.program.network_groups[0], 20, 4, 0)
-    device.attach_host(host)
+    device, host = session.chip, bare_host(session)
     device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0))
     host.queue_outputs()
-    host.set_goal(8)
-    host.feed()
+    host.feed(8)
     device.run_until(lambda: device.firmware.resting and host.done)
     device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0, 2, 3))
-    host.set_goal(20)
-    host.feed()
+    host.feed(12)
     device.run_until(lambda: False)
-    assert device.firmware.state is State.STOPPED
+    assert device.firmware.phase is State.STOPPED
     assert [state.done for state in host.outputs.values()] == [8 + 3 * 2]
 
 
@@ -154,11 +158,38 @@ def test_outputs_do_not_depend_on_how_turns_are_taken() -> None:
     names = [[stream.name for stream in group.streams if stream.contents] for group in alone.groups]
     assert names == [["output stream 9"], ["output stream 9"]]
     for one, other in zip(alone.groups, turns.groups, strict=True):
-        assert len(one.streams[1].contents) == len(other.streams[1].contents) == 3
+        assert one.streams[1].contents == other.streams[1].contents
+        assert len(set(one.streams[1].contents)) == 3
+
+
+@pytest.mark.parametrize("make", [single, double])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_two_turns_of_one_group_in_a_row_number_their_frames_on(make: Callable[..., Lists], batch: int) -> None:
+    """Inputs are fed and outputs numbered 0, 1, 2, ... by one owner, whoever else takes turns."""
+    for program in (make(batch=batch).program(), combine([make(batch=batch).program(), single(batch=3).program()])):
+        found = []
+        for round_robin in (False, True):
+            recorder, fed = Recorder(), []
+
+            def inputs(group: int, stream: str, frame: int, fed: list[tuple[int, int]] = fed) -> bytes:
+                fed.append((group, frame))
+                return bytes([frame]) * 1024
+
+            request = RunRequest(
+                frames=5, round_robin=round_robin, keep_outputs=True, inputs=inputs, tracer_for=recorder.tracer
+            )
+            result = run_program(program, load("hailo8"), request)
+            for group in range(len(program.network_groups)):
+                assert [frame for index, frame in fed if index == group] == list(range(5))
+                for unit in ("channel 2 (H2D)", "channel 16 (D2H)"):
+                    moved = [e for e in recorder.events if e.kind is Kind.TRANSFER and e.unit == unit]
+                    assert [e.frame for e in moved if e.application == group] == list(range(5))
+            found.append([group.streams[1].contents for group in result.groups])
+        assert found[0] == found[1]
 
 
 def test_a_stall_says_what_waits_and_who_would_have_to_act() -> None:
-    from emu.hw.session import StalledError
+    from emu.host.session import StalledError
 
     lists = double()
     lists.dynamic[0].insert(7, act("LCU_INTERRUPT", packed_lcu_id=0x35))
@@ -172,7 +203,7 @@ def test_a_stall_says_what_waits_and_who_would_have_to_act() -> None:
 
 
 def test_a_paused_channel_is_named() -> None:
-    from emu.hw.session import StalledError
+    from emu.host.session import StalledError
 
     lists = single()
     lists.dynamic[0][2] = act("PAUSE_VDMA_CHANNEL", packed_vdma_channel_id=2, edge_layer_direction=1)
@@ -183,7 +214,7 @@ def test_a_paused_channel_is_named() -> None:
 
 def test_frame_sizes_that_disagree_stall_silently() -> None:
     """silicon-facts.md d: frame_periph_size of FETCH_DATA and of OPEN_BOUNDARY_INPUT differ."""
-    from emu.hw.session import StalledError
+    from emu.host.session import StalledError
 
     lists = single()
     lists.dynamic[0][3] = fetch(2, 1, size=512)
@@ -215,7 +246,7 @@ def test_a_cache_update_is_awaited_and_signalled(runtime: str) -> None:
     result = _cache_lists(runtime).run(3)
     device = result.device
     assert device is not None
-    assert device.cache_signals >= 2
+    assert device.cache.signals >= 2
     asked = [n for n in device.notifications if n.event_id.name == "START_UPDATE_CACHE_OFFSET"]
     assert bool(asked) == (runtime == "4.23")  # 5.x waits without asking (firmware-actions.md 8)
 
@@ -226,16 +257,16 @@ def test_the_last_batch_runs_to_the_end_of_its_lists(runtime: str, frames: int) 
     """Also where the last list waits for the host behind the last output."""
     result = _cache_lists(runtime).run(frames)
     assert [one.runs for one in result.groups[0].contexts if one.context_type == "dynamic"] == [frames, frames]
-    assert result.device is not None and result.device.cache_signals == frames
+    assert result.device is not None and result.device.cache.signals == frames
 
 
 def test_internal_buffers_hold_the_bytes_of_the_frames() -> None:
     """What context 0 wrote is what context 1 reads: other input, other bytes; the same input, the same."""
 
     def inter(seed: int) -> bytes | None:
-        device = double().run(2, seed=seed).device
-        assert device is not None
-        found = device.host_memory.lists[0x10000000 + 3 * 0x100000].buffer_at(0)
+        session = double().session(2, seed=seed)
+        session.run_group(session.applications[0], leave=False)
+        found = session.chip.host_memory.lists[0x10000000 + 3 * 0x100000].buffer_at(0)
         assert found is not None
         return found[0].read(0, 1024)
 
@@ -275,13 +306,13 @@ def _everything() -> Coverage:
     for one in (lists, double(batch=2), with_ddr(batch=2), _cache_lists("5.2"), _cache_lists("4.23")):
         device = one.run(3).device
         assert device is not None
-        found.merge(Coverage.of(device))
+        found.merge(Coverage.of(device.inspection))
     lists = single()
     lists.dynamic[0].insert(0, act("HALT"))
     session = lists.session()
-    session.device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0))
-    session.device.run_until(lambda: False)
-    found.merge(Coverage.of(session.device))
+    session.chip.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0))
+    session.chip.run_until(lambda: False)
+    found.merge(Coverage.of(session.device.inspection))
     return found
 
 
@@ -294,12 +325,13 @@ def test_every_status_is_raised_by_some_test() -> None:
     """Statuses of the table of preconditions and of the control tests, by name or number."""
     from pathlib import Path
 
-    from emu.hw.requests import PARAMETERS
+    from emu.wire.messages import REQUESTS
     from tests.hw.test_preconditions import CASES
 
-    texts = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
-    named = {status for _, status, _ in CASES}
-    named |= {status for runtime in PARAMETERS.values() for given in runtime.values() for _, status in given}
+    folders = (Path(__file__).parent, Path(__file__).parent.parent / "wire")
+    texts = "".join(path.read_text() for folder in folders for path in folder.glob("test_*.py"))
+    named = {case.status for case in CASES}
+    named |= {parameter.status for given in REQUESTS.values() for parameter in given}
     missing = [
         status.name
         for status in STATUSES
@@ -312,8 +344,8 @@ def test_nms_units_keep_their_configuration_and_count() -> None:
     lists = single()
     lists.preliminary.append(act("ENABLE_NMS", nms_unit_index=1, number_of_classes=3, burst_size=8, division_factor=2))
     session = lists.session(frames=4)
-    session.run_group(session.program.network_groups[0], leave=False)
-    unit = session.device.nms.units[1]
+    session.run_group(session.applications[0], leave=False)
+    unit = session.chip.nms.units[1]
     assert (unit.delimiters_per_frame, unit.burst_size, unit.frames) == (6, 8, 4)
 
 
@@ -333,8 +365,8 @@ def test_write_data_by_type_masks_shifts_and_knows_the_batch() -> None:
 def test_lcus_count_their_frames_against_count_times_batch() -> None:
     lists = double(batch=3)
     session = lists.session(frames=3)
-    session.run_group(session.program.network_groups[0], leave=False)
-    memory = session.device.memory
+    session.run_group(session.applications[0], leave=False)
+    memory = session.chip.memory
     # cluster 0 LCU 1: count 5 x batch 3, address 3, beside its enable register (model's own layout)
     assert memory.read_word(0x108001DC + 0x20000 + 8) == 15
     assert memory.read_word(0x108001DC + 0x20000 + 4) == 3
@@ -343,8 +375,8 @@ def test_lcus_count_their_frames_against_count_times_batch() -> None:
 
 def test_channels_count_as_the_registers_do() -> None:
     session = single().session(frames=40)
-    session.run_group(session.program.network_groups[0], leave=False)
-    channel = session.device.vdma.channels[2]
+    session.run_group(session.applications[0], leave=False)
+    channel = session.chip.vdma.channels[2]
     assert channel.transfers == 40 and channel.bytes == 40 * 1024
     assert channel.num_processed == 40 * 2 % 64  # two pages a frame, a list of 64
     assert channel.num_available == 40 * 2 % 64
@@ -354,13 +386,12 @@ def test_channels_count_as_the_registers_do() -> None:
 def test_memory_hooks_see_writes_and_reads() -> None:
     session = single().session()
     seen: list[int] = []
-    session.device.memory.write_hooks.append(lambda address, data: seen.append(address))
-    session.run_group(session.program.network_groups[0])
+    session.chip.probe.write_hooks.append(lambda address, data: seen.append(address))
+    session.run_group(session.applications[0])
     assert 0x108001DC in seen
 
 
 def test_a_cache_signal_without_a_wait_is_kept() -> None:
     device = Device(load("hailo15h"), "5.2", HostMemory())
     device.control(encode_request(Opcode.CONTEXT_SWITCH_SIGNAL_CACHE_UPDATED))
-    assert device.cache_signals == 1
-    assert isinstance(Session(device, single().program(), RunRequest(frames=1)), Session)
+    assert device.cache.signals == 1

@@ -13,9 +13,10 @@ import orjson
 import pytest
 
 from emu.errors import HailoError, UsageError
+from emu.host.spec import RunSpec
 from emu.regression.golden import check_golden
-from emu.regression.run import RunSettings, execute
-from tests.conftest import SHARED, needs_shared
+from emu.regression.run import execute
+from tests.conftest import ROOT, SHARED, needs_shared
 from tests.trace.helpers import SINGLE, TWO_CONTEXT, records_of, traced, write_trace
 
 TEST = """
@@ -172,10 +173,10 @@ def test_the_assertions(suite: Path) -> None:
 @pytest.mark.parametrize("given", [{"batch": 4}, {"runtime": "5.2"}, {"network_group": "x"}], ids=str)
 def test_a_capture_has_its_own_settings(given: dict[str, Any], tmp_path: Path) -> None:
     capture = SHARED / "oracle" / "4.23" / "mnist_cnn.v0.hailo8.json"
-    assert execute(capture, RunSettings(), tmp_path / "x").error is None
-    refused = execute(capture, RunSettings(**given), tmp_path / "x").error
+    assert execute(capture, RunSpec.of(capture), tmp_path / "x").error is None
+    refused = execute(capture, RunSpec.of(capture, **given), tmp_path / "x").error
     assert isinstance(refused, UsageError)
-    assert next(iter(given)) in refused.message
+    assert next(iter(given)).replace("_", "-") in refused.message
 
 
 def test_coverage_over_a_suite_and_its_threshold(suite: Path) -> None:
@@ -210,3 +211,21 @@ def test_coverage_adds_up_over_workers(suite: Path) -> None:
     code, text = run_pytest(suite, "--emu-coverage", apart, "--emu-coverage-threshold", 10, "-n", 2, autoload=True)
     assert code == 0, text
     assert apart.read_bytes() == alone.read_bytes()
+
+
+def test_a_reference_beside_the_test_computes_the_outputs(tmp_path: Path) -> None:
+    for name in ("digits.hef", "digits.onnx", "digits.alls"):
+        shutil.copyfile(ROOT / "examples" / name, tmp_path / name)
+    test = """
+def test_numbers(emu_run):
+    plain = emu_run("digits.hef", frames=2)
+    run = emu_run("digits.hef", frames=2, reference="digits.onnx", alls="digits.alls")
+    one, other = run.stream("digits/fc2").contents
+    assert one[10:] == bytes(6) and one != other  # ten scores, padded with zeros
+    assert plain.stream("digits/fc2").contents[0][10:] != bytes(6)
+    again = emu_run("digits.hef", frames=2, reference="digits.onnx", alls="digits.alls")
+    again.assert_stream("digits/fc2", contents=(one, other))
+"""
+    (tmp_path / "test_x.py").write_text(test)
+    code, out = run_pytest(tmp_path)
+    assert code == 0, out

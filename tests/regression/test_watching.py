@@ -11,18 +11,20 @@ from typing import Any
 import orjson
 import pytest
 
+from emu.chips.chips import load
 from emu.errors import UsageError
 from emu.hef import open_hef
-from emu.hw.debugger import Breakpoint
+from emu.host.debugger import Breakpoint, Debugger
+from emu.host.prepare import prepare
+from emu.host.session import RunRequest, run_program
+from emu.host.spec import RunSpec
 from emu.hw.device import Device
 from emu.hw.handlers import HANDLERS
-from emu.hw.profiles import load
-from emu.hw.session import RunRequest, run_program
-from emu.sequencer.actions import ActionType
 from emu.sequencer.compile import CompileOptions, compile_hef
 from emu.trace.diff import compare
 from emu.trace.reader import TraceReader
-from tests.conftest import SHARED, needs_shared
+from emu.wire.actions import ActionType
+from tests.conftest import DATA, SHARED, needs_shared
 from tests.trace.helpers import SINGLE, TWO_CONTEXT, Cli, records_of
 
 # -- record and replay
@@ -86,6 +88,27 @@ def test_the_first_difference_is_reported(kind: str, fields: dict[str, Any], rec
     assert divergence["recorded"]["kind"] == divergence["replayed"]["kind"] == kind
     assert cli("replay", recording) == 6
     assert f"first difference at record {number}" in cli.out
+
+
+def test_a_control_message_that_differs_is_named_field_by_field(recording: Path, cli: Cli) -> None:
+    """The last of the lists that were sent, with another LCU in one action (firmware-actions.md 3: its first byte)."""
+    path = recording / "record.jsonl"
+    records = records_of(path)
+    at = [at for at, one in enumerate(records) if one["kind"] == "control" and one["request"][24:32] == "00000021"][-1]
+    request = bytearray.fromhex(records[at]["request"])
+    place = request.index(bytes((16, 0xFF, 0xFF, 0xFF, 0xFF)))  # LCU_INTERRUPT, not executed
+    was = request[place + 5]
+    request[place + 5] = was ^ 1
+    records[at] |= {"request": request.hex()}
+    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
+    assert cli("replay", recording, "--json") == 6
+    (field,) = cli.document["divergence"]["decoded"]
+    assert field["field"].endswith(" LCU_INTERRUPT.packed_lcu_id")
+    assert field["field"].startswith("request action ")
+    assert (field["recorded"], field["replayed"]) == (str(was ^ 1), str(was))
+    assert cli("replay", recording) == 6
+    assert f"LCU_INTERRUPT.packed_lcu_id {was ^ 1} != {was}" in cli.out
+    assert request.hex()[:80] not in cli.out
 
 
 def test_records_that_are_missing_or_too_many(recording: Path, cli: Cli) -> None:
@@ -204,10 +227,17 @@ def test_runs_that_fail_replay_too(cli: Cli, tmp_path: Path) -> None:
     assert cli("replay", folder) == 0
 
 
-@needs_shared
-def test_captures_replay_too(cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "capture",
+    [
+        pytest.param(SHARED / "silicon" / "mnist.json", marks=needs_shared),
+        DATA / "sequencer" / "synth" / "capture" / "4.23" / "ddr1_a.json",
+    ],
+    ids=lambda path: path.stem,
+)
+def test_captures_replay_too(capture: Path, cli: Cli, tmp_path: Path) -> None:
     folder = tmp_path / "recording"
-    assert cli("run", "--actions", SHARED / "silicon" / "mnist.json", "--frames", 3, "--record", folder) == 0
+    assert cli("run", "--actions", capture, "--frames", 3, "--record", folder) == 0
     assert cli("replay", folder) == 0
 
 
@@ -258,12 +288,78 @@ def test_a_write_stops_the_run(cli: Cli, tmp_path: Path) -> None:
     ]
 
 
+def test_watches_stop_where_something_changes(cli: Cli, tmp_path: Path) -> None:
+    """The frame of 3,072 bytes is 6 descriptors of 512; the enable register of cluster 1 LCU 0 is written twice."""
+    commands = "watch channel 2.processed\nwatch 0x128001DC == 1\nwatch 0x128001DC & 0x2\nwatches\nc\nc\nunwatch 1\nc\n"
+    lines = _debugged(cli, tmp_path, commands, "--break", "dynamic_0:16")
+    assert "1 channel 2.processed (now 0)" in lines
+    assert "2 0x128001DC == 1 (now 0x00000000)" in lines
+    stops = [line.partition("] ")[2] for line in lines if line.startswith("[")]
+    assert stops[1].startswith("channel 2.processed: 0 -> 6 at dynamic_0 #1")
+    assert stops[2].startswith("0x128001DC == 1: it is 0x00000001 at dynamic_1 #")
+    assert [stop.split(" ")[0] for stop in stops] == ["before", "channel", "0x128001DC", "before"]
+    assert "FPS" in cli.out
+
+
+@pytest.mark.parametrize(
+    "watch", ["", "x", "channel 2", "channel 2.color", "channel x.bytes", "0x10 =< 3", "4294967296"]
+)
+def test_watches_that_are_wrong(cli: Cli, tmp_path: Path, watch: str) -> None:
+    lines = _debugged(cli, tmp_path, f"watch {watch}\nwatches\nunwatch 3\nc\n", "--break", "dynamic_0:0")
+    assert "no watches" in lines
+    assert "there are 0 watches" in lines
+    assert "FPS" in cli.out
+
+
+def test_streams_trace_and_explain(cli: Cli, tmp_path: Path) -> None:
+    commands = "trace 2\nstreams\nexplain\nexplain 0x40130016\nexplain nothing of the kind\nquit\n"
+    lines = _debugged(cli, tmp_path, commands, "--break", "dynamic_0:17")
+    assert [line.split("] ")[1].split(" ")[1] for line in lines[1:3]] == ["#15", "#16"]
+    text = "\n".join(lines)
+    assert "stream 0 (boundary), channel 2 (H2D), network 0: 0 frames in this pass" in text
+    assert "32 core buffers of 96 bytes a frame" in text  # docs/hef.md: what inspect says of the stream
+    assert "LCU_INTERRUPT: action" in text
+    assert "MISALIGNMENT_ERROR_WHILE_READING_ACTIONS: firmware status" in text
+    assert "nothing here is called" in text
+
+
+def test_watching_changes_nothing(cli: Cli, tmp_path: Path) -> None:
+    plain, watched = tmp_path / "a", tmp_path / "b"
+    assert cli("run", TWO_CONTEXT, "--frames", 3, f"--trace={plain}") == 0
+    commands = "watch channel 2.transfers\nwatch channel 17.bytes > 100\n" + "streams\ntrace\nc\n" * 9
+    _debugged(cli, tmp_path, commands, "--frames", 3, "--step", f"--trace={watched}")
+    assert compare(TraceReader(plain), TraceReader(watched), 0).equal
+
+
+def test_the_tab_key_completes(tmp_path: Path) -> None:
+    """Commands, contexts of the applications, channels; and nothing where nothing is known."""
+    run, found = prepare(RunSpec.of(TWO_CONTEXT)), []
+
+    def attach(device: Device) -> None:
+        def show(line: str) -> None:
+            asked = ("wa", "break dyn", "break ", "watch channel 2.p", "memory ", "")
+            found.append([debugger.complete(one) for one in asked])
+
+        debugger = Debugger(device.inspection, [Breakpoint.parse("dynamic_0:17")], iter(()), show)
+        debugger.attach()
+
+    run.request.on_device = attach
+    run_program(run.program, run.profile, run.request)
+    ((commands, places, anywhere, counters, nothing, all_commands),) = found
+    assert commands == ["waits", "watch", "watches"]
+    assert places == ["dynamic_0:", "dynamic_1:"]
+    assert "write:" in anywhere
+    assert counters == ["2.processed", "2.paused"]
+    assert nothing == []
+    assert {"streams", "trace", "explain"} <= set(all_commands)
+
+
 def test_commands_that_are_wrong_do_no_harm(cli: Cli, tmp_path: Path) -> None:
     commands = "\n# a comment\nnonsense\nmemory\nmemory x\nmemory -4\nbreak x\ndelete 9\n"
     commands += "memory 0xFFFFFFFC 9\nstep x\nhelp\nc\n"
     text = "\n".join(_debugged(cli, tmp_path, commands, "--break", "preliminary:0"))
     assert "nonsense: not understood" in text
-    assert "'x' is no number" in text
+    assert "takes a whole number, not 'x'" in text
     assert "there are 1 breakpoints" in text
     assert "FPS" in text
 
@@ -333,7 +429,7 @@ def test_breakpoint_in_a_hook(monkeypatch: pytest.MonkeyPatch) -> None:
             breakpoint()
 
     def attach(device: Device) -> None:
-        device.action_hooks.append(hook)
+        device.probe.action_hooks.append(hook)
 
     run_program(_program(), load("hailo8"), RunRequest(frames=1, on_device=attach))
     assert stops == ["dynamic_0", "dynamic_1", "dynamic_0"]  # the device goes on to the next batch
@@ -357,6 +453,16 @@ def test_coverage_merges_over_runs(cli: Cli, tmp_path: Path) -> None:
     assert cli.document["actions"]["APPLICATION_CHANGE_INTERRUPT"] == 1
     assert cli("coverage", merged) == 0
     assert "action types" in cli.out
+
+
+def test_skipped_batches_are_counted(cli: Cli, tmp_path: Path) -> None:
+    """A long run that nobody watches has the counts of one whose every action is traced."""
+    skipped, traced = tmp_path / "skipped.json", tmp_path / "traced.json"
+    assert cli("run", TWO_CONTEXT, "--frames", 300, "--coverage-file", skipped) == 0
+    assert cli("run", TWO_CONTEXT, "--frames", 300, "--coverage-file", traced, f"--trace={tmp_path}/t") == 0
+    counts = orjson.loads(skipped.read_bytes())
+    assert counts == orjson.loads(traced.read_bytes())
+    assert counts["actions"]["LCU_INTERRUPT"] == 1201
 
 
 def test_the_threshold_fails(cli: Cli, tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from emu.graph.readers.ms_describe import table_document
-from emu.graph.readers.ms_file import generation, read_graph_def
+from emu.graph.readers.ms.describe import table_document
+from emu.graph.readers.ms.file import generation, read_graph_def
 from emu.graph.writers.ms import write
 from emu.schemas import fbs, generate_fbs
 from emu.schemas.generated import ms_v0_1, ms_v0_5
@@ -52,7 +52,7 @@ def test_what_the_generator_does_not_know_is_refused(text: str, tmp_path: Path) 
 
 def reference_tables(generation_name: str) -> dict[str, str]:
     """Name → the line of facts of schema-tables.md, for one generation."""
-    text = (SHARED / "reference" / "schema-tables.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "schema-tables.md").read_text(encoding="utf-8")
     parts = re.split(r"^# ", text, flags=re.MULTILINE)
     part = next(part for part in parts if part.startswith(f"MindSpore predict, generation {generation_name}"))
     return dict(re.findall(r"^- (?:table|enum|union) \*\*(\w+)\*\* ?(.*)$", part, flags=re.MULTILINE))
@@ -76,7 +76,6 @@ def type_name(wire: fbs.Wire) -> str:
             return wire.name
 
 
-@needs_shared
 @pytest.mark.parametrize("name", ["A", "B"])
 def test_tables_are_those_of_the_reference(name: str) -> None:
     module, _ = GENERATIONS[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import re
@@ -11,14 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from emu.hef import open_hef
-from emu.sequencer.actions import decode, describe
 from emu.sequencer.compile import CompileOptions, compile_hef
 from emu.sequencer.host import HostSettings
 from emu.sequencer.program import ContextProgram, DescriptorProgram, Program
+from emu.wire.lists import describe
+from emu.wire.wire import wire_of
+from tests.conftest import OLDER, SAMPLE
 
 _NAME = re.compile(r"\.(batch\d+|nets|kv|mem|ddr|plain|on-[a-z0-9]+(?:-\d+)?)(?=\.|$)")
 # settings of the capturing host -> `--host` of cli.md
 _HOST = {"DESC_MAX_PAGE": "desc_max_page", "HW_CONSTS": "hw_consts", "HAILO_ORACLE_HW_CONSTS": "hw_consts"}
+TWINS = {"4": "4.23", "5": "5.2"}  # by the major version of a release
+WRITES_DESCRIPTORS_ITSELF = {"4.17.1"}  # into mapped lists, past the driver: the captures lack them (runtimes.md 3)
 _REFUSED = re.compile(r"HAILO_[A-Z_]+\((\d+)\)")
 
 
@@ -83,10 +88,26 @@ class Capture:
 
 
 def captures(shared: Path, runtime: str) -> Iterator[Capture]:
+    """The real ones, then the synthetic; where a release sent just what its twin (4.23, 5.2) did, the twin's."""
     for folder, hefs in ((shared / "oracle", shared / "hef"), (shared / "synth/capture", shared / "synth/hef")):
-        for path in sorted((folder / runtime).glob("*.json")):
-            stem = _NAME.sub("", path.name.removesuffix(".json"))
-            yield Capture(path.name.removesuffix(".json"), runtime, hefs / f"{stem}.hef", json.loads(path.read_text()))
+        files = sorted(_files(folder, runtime).items())
+        sampled = runtime in OLDER and folder.parent.name == "synth"
+        for name, path in files[:: SAMPLE if sampled else 1]:
+            yield Capture(name, runtime, hefs / f"{_NAME.sub('', name)}.hef", json.loads(path.read_text()))
+
+
+def _files(folder: Path, runtime: str) -> dict[str, Path]:
+    own = folder / runtime
+    if not own.exists():
+        own = folder / f"{runtime}.0"
+    found = {path.name.removesuffix(".json"): path for path in own.glob("*.json")}
+    status = own / "STATUS.tsv"
+    if status.exists():
+        with status.open() as lines:
+            for row in csv.DictReader(lines, delimiter="\t"):
+                if row.get("same") == "1" and row["file"] not in found:
+                    found[row["file"]] = folder / TWINS[runtime[0]] / f"{row['file']}.json"
+    return found
 
 
 def difference(capture: Capture, program: Program) -> str | None:
@@ -114,7 +135,8 @@ def difference(capture: Capture, program: Program) -> str | None:
     blocks = [(x["size"], x["dma"]) for x in want["continuous_buffers"]]
     if buffers != blocks:
         return f"continuous buffers\n  ours   {buffers}\n  theirs {blocks}"
-    return _controls(want, program) or _contents(want, program)
+    found = _controls(want, program)
+    return found if found or runtime in WRITES_DESCRIPTORS_ITSELF else _contents(want, program)
 
 
 def _contexts(where: str, theirs: list[dict[str, Any]], ours: list[ContextProgram], runtime: str) -> str | None:
@@ -132,7 +154,7 @@ def _contexts(where: str, theirs: list[dict[str, Any]], ours: list[ContextProgra
 
 
 def _first_action(theirs: bytes, ours: bytes, runtime: str) -> str:
-    left, right = list(decode(theirs, runtime)), list(decode(ours, runtime))
+    left, right = list(wire_of(runtime).decode(theirs)), list(wire_of(runtime).decode(ours))
     for index in range(max(len(left), len(right))):
         their = describe(left[index].entry) if index < len(left) else None
         our = describe(right[index].entry) if index < len(right) else None
@@ -142,7 +164,7 @@ def _first_action(theirs: bytes, ours: bytes, runtime: str) -> str:
 
 
 def _controls(want: dict[str, Any], program: Program) -> str | None:
-    from emu.sequencer.control import Opcode, decode_request
+    from emu.wire.control import Opcode, decode_request
 
     lists = {Opcode.CONTEXT_SWITCH_SET_NETWORK_GROUP_HEADER, Opcode.CONTEXT_SWITCH_SET_CONTEXT_INFO}
     requests = [decode_request(control) for control in program.controls]
@@ -178,9 +200,12 @@ def _contents(want: dict[str, Any], program: Program) -> str | None:
     for entry in want["desc_programs"]:
         if entry.get("stride"):
             # a cache of 4.23: one transfer whose descriptors hold an entry each
-            entry = {**entry, "size": entry["stride"], "batch": entry["size"] // entry["stride"], "bind": 0}
-        if entry["phase"] == "configure" and not entry.get("bind"):
+            apart = 1 << (entry["stride"] - 1).bit_length()
+            entry = {**entry, "size": entry["stride"], "batch": entry["size"] // apart, "bind": 0}
+        if entry["phase"] == "configure" and (not entry.get("bind") or entry.get("irq")):
             theirs[entry["desc"]].append(entry)
+        elif entry["phase"] == "configure" and theirs[entry["desc"]] and entry["desc"] not in boundary:
+            theirs[entry["desc"]] = [entry]  # up to 4.20 a cache's list is bound anew to the place of its entries
     for handle, entries in theirs.items():
         if len(entries) == 2 and entries[0]["buf"] == entries[1]["buf"] and entries[0]["size"] == sizes[handle]:
             del entries[0]  # 5.2 writes the whole list of a cache before its entries

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,12 @@ from hypothesis import strategies as st
 
 from emu.errors import EmuError, HailoError, HailoStatus
 from emu.hef import Hef, open_hef
+from emu.hef.hef import Parsed
 from emu.sequencer.compile import CompileOptions, compile_hef
-from emu.sequencer.control import ApplicationHeader
 from emu.sequencer.limits import MAX_CONTEXT_ACTIONS
+from emu.wire.wire import wire_of
 from tests.conftest import DATA
+from tests.effort import costs_at_most, spent
 
 HEFS = DATA / "sequencer/synth/hef"
 BYTES = 200 << 20
@@ -32,7 +33,7 @@ def _forged(name: str, runtime: str) -> Hef:
     hef = open_hef(HEFS / f"{name}.hef", runtime=runtime)
     message = type(hef.message)()
     message.CopyFrom(hef.message)
-    return Hef(hef.container, message, hef.version)
+    return Hef(hef.container, Parsed(hef.container, message), hef.version)
 
 
 def _integers(message: Any) -> Iterator[tuple[Any, Any]]:
@@ -56,12 +57,6 @@ def _set(message: Any, field: Any, value: int) -> None:
     setattr(message, field.name, value)
 
 
-def _spent(function: Callable[[], object]) -> float:
-    start = time.process_time()
-    function()
-    return time.process_time() - start
-
-
 def _try(hef: Hef) -> EmuError | None:
     try:
         compile_hef(hef)
@@ -76,7 +71,7 @@ def sound() -> float:
     """What a sound compile costs here, in processor time."""
     hef = _forged("mc2_a", "4.23")
     compile_hef(hef)
-    return min(_spent(lambda: compile_hef(hef)) for _ in range(5))
+    return spent(lambda: compile_hef(hef), tries=5)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -88,7 +83,7 @@ def test_any_field_may_be_forged(sound: float, data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 3))):
         message, field = places[data.draw(st.integers(0, len(places) - 1))]
         _set(message, field, data.draw(st.sampled_from(_EXTREMES)))
-    assert _spent(lambda: _try(hef)) < SOUND_COMPILES * sound
+    assert costs_at_most(lambda: _try(hef), SOUND_COMPILES * sound)
 
 
 @pytest.mark.parametrize("name", ["mc2_a", "mx2_a", "cache1_kv", "sx_ddr", "onms_h8_burst"])
@@ -114,8 +109,8 @@ def _refused(hef: Hef, status: HailoStatus, sound: float) -> None:
     error = _try(hef)
     assert isinstance(error, HailoError) and error.status is status
     data = hef.message.SerializeToString()
-    read = min(_spent(lambda: type(hef.message).FromString(data)) for _ in range(3))
-    assert min(_spent(lambda: _try(hef)) for _ in range(2)) < SOUND_COMPILES * sound + MESSAGE_READS * read
+    read = spent(lambda: type(hef.message).FromString(data), tries=3)
+    assert costs_at_most(lambda: _try(hef), SOUND_COMPILES * sound + MESSAGE_READS * read)
     tracemalloc.start()
     _try(hef)
     peak = tracemalloc.get_traced_memory()[1]
@@ -215,7 +210,7 @@ def test_of_two_engines_for_a_config_channel_the_first_counts() -> None:
         for engine in (2, 1):
             metadata.cfg_channels_config.add(cfg_channel_index=0, engine_id=engine)
     header = compile_hef(hef).network_groups[0].application_header
-    assert ApplicationHeader.decode(header, "5.2").config_channels[0] == 2 << 6
+    assert wire_of("5.2").header.decode(header).config_channels[0] == 2 << 6
 
 
 def _metadata(hef: Hef) -> Iterator[Any]:

@@ -7,17 +7,22 @@ from pathlib import Path
 import pytest
 
 from emu.errors import HailoError, IncompatibleError
-from tests.conftest import DATA
+from tests.conftest import DATA, OLDER, RUNTIMES
 from tests.sequencer.captures import Capture, captures, difference
 
 # hailo_status at configure -> only this device or runtime (cli.md, exit codes)
-_INCOMPATIBLE_TEXTS = ("There is no matching partial_clusters_layout_bitmap", "DFC version from which this HEF")
+_INCOMPATIBLE_TEXTS = (
+    "There is no matching partial_clusters_layout_bitmap",
+    "DFC version from which this HEF",
+    "HEF format is not compatible with device",  # 26 up to 4.20
+)
 
 
-@pytest.fixture(scope="module", params=["4.23", "5.2"])
+@pytest.fixture(scope="module", params=[*RUNTIMES, *OLDER])
 def runs(request: pytest.FixtureRequest, shared: Path) -> list[Capture]:
+    """All captures of a release, of the older ones a sample unless EMU_ALL_CAPTURES=1."""
     found = list(captures(shared, request.param))
-    assert len(found) > 600
+    assert len(found) > (100 if request.param in OLDER else 600)
     return found
 
 
@@ -38,7 +43,7 @@ def test_the_captures_that_the_project_carries(runtime: str) -> None:
 def test_what_the_runtime_sent_is_what_we_send(runs: list[Capture]) -> None:
     """Headers, contexts, chunks, lists, buffers, controls and config bytes of every configure that worked."""
     worked = [capture for capture in runs if capture.stage == "ok"]
-    assert len(worked) > 150
+    assert len(worked) > (10 if runs[0].runtime in OLDER else 150)
     different = {}
     for capture in worked:
         found = difference(capture, capture.compile())
@@ -50,7 +55,7 @@ def test_what_the_runtime_sent_is_what_we_send(runs: list[Capture]) -> None:
 def test_what_the_runtime_refused_we_refuse_with_its_status(runs: list[Capture]) -> None:
     """Every refusal with the same number; where the real program crashed, an error of our own."""
     refused = [capture for capture in runs if capture.stage != "ok"]
-    assert len(refused) > 150
+    assert len(refused) > (10 if runs[0].runtime in OLDER else 150)
     wrong = {}
     for capture in refused:
         try:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
+from emu.chips.runtimes import device_profile
 from emu.hef import Hef, builder, open_hef
 from emu.hef.enums import HwArch
 from emu.hef.infos import hef_infos
@@ -13,7 +13,6 @@ from emu.hef.report import hef_report
 from emu.hef.writer import contents_of, write_hef
 from emu.sequencer.compatibility import select_core_op
 from emu.sequencer.host import HostSettings
-from emu.sequencer.profiles import DEVICES
 from tests.conftest import ROOT
 
 LAYOUT = 51
@@ -41,7 +40,7 @@ def test_of_two_configurations_for_one_layout_the_later_counts(device: str, cont
     """The runtime keeps them in a map, whose entry the later one overwrites (CoreOpMetadataPerArch::add_metadata)."""
     hef = multi_layout(*contexts)
     (group,) = hef.network_groups
-    chosen = select_core_op(hef, group, DEVICES[device], None, HostSettings())
+    chosen = select_core_op(hef, group, device_profile(device), None, HostSettings())
     assert len(chosen.contexts) == contexts[-1]
     (info,) = hef_infos(hef).network_groups
     assert info.dynamic_contexts == contexts[-1]

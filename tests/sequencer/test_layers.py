@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from emu.chips.runtimes import device_profile, runtime_names, runtime_profile
 from emu.errors import HailoError
 from emu.hef.formats import Shape
 from emu.sequencer.caches import CacheManager
@@ -11,7 +12,6 @@ from emu.sequencer.channels import LayerType
 from emu.sequencer.host import HostMemory, HostSettings
 from emu.sequencer.layers import EdgeLayer
 from emu.sequencer.periph import calculate_periph
-from emu.sequencer.profiles import DEVICES, RUNTIME_PROFILES
 from emu.sequencer.program import Direction
 from emu.sequencer.requirements import boundary_queue_size
 
@@ -44,16 +44,16 @@ def edge_layer(kind: LayerType, direction: Direction, shape: Shape, buffer: tupl
     )
 
 
-@pytest.mark.parametrize("runtime", RUNTIME_PROFILES)
+@pytest.mark.parametrize("runtime", runtime_names())
 @pytest.mark.parametrize(
     ("core_buffers", "periph_buffers"), [(100, 200), (32767, 65534), (32768, 65535), (65535, 65535)]
 )
 def test_the_periph_buffers_of_a_ddr_frame_stop_at_16_bits(
     runtime: str, core_buffers: int, periph_buffers: int
 ) -> None:
-    device = DEVICES["hailo8"]
+    device = device_profile("hailo8")
     layer = edge_layer(LayerType.DDR, Direction.D2H, Shape(1, 512, 1), (1024, core_buffers))
-    registers = calculate_periph(layer, 512, RUNTIME_PROFILES[runtime], device, device.hw_consts, False)
+    registers = calculate_periph(layer, 512, runtime_profile(runtime), device, device.hw_consts, False)
     assert (registers.periph_bytes_per_buffer, registers.periph_buffers_per_frame) == (512, periph_buffers)
 
 
@@ -67,7 +67,7 @@ def pair(reads: int, writes: int) -> list[EdgeLayer]:
 
 @pytest.mark.parametrize("features", [32, 128])
 def test_a_cache_is_as_large_in_every_network_group(features: int) -> None:
-    manager = CacheManager(HostMemory(HostSettings()), RUNTIME_PROFILES["4.23"])
+    manager = CacheManager(HostMemory(HostSettings()), runtime_profile("4.23"))
     manager.group(pair(60, 4))
     manager.group(pair(63, 1))
     other = [
@@ -80,8 +80,8 @@ def test_a_cache_is_as_large_in_every_network_group(features: int) -> None:
 
 def test_a_queue_beyond_16_bits_is_refused_by_4_23_and_cut_off_by_5_2() -> None:
     """Two frames of 1,000 transfers in a batch of 63 are 126,000 at least (vdma.md 3.1)."""
-    device = DEVICES["hailo8"]
-    assert boundary_queue_size(RUNTIME_PROFILES["5.2"], device, 8, 1000, 63) == 126_000 - 65_536
+    device = device_profile("hailo8")
+    assert boundary_queue_size(runtime_profile("5.2"), device, 8, 1000, 63) == 126_000 - 65_536
     with pytest.raises(HailoError, match="126000") as refusal:
-        boundary_queue_size(RUNTIME_PROFILES["4.23"], device, 8, 1000, 63)
+        boundary_queue_size(runtime_profile("4.23"), device, 8, 1000, 63)
     assert refusal.value.number == 2

@@ -8,14 +8,16 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from emu.chips.runtimes import device_profile, runtime_profile
 from emu.hef import open_hef
 from emu.hef import operations as ops
-from emu.sequencer.actions import Action, ActionType, Repeated, encode
 from emu.sequencer.compile import CompileOptions, compile_hef
-from emu.sequencer.control import ApplicationHeader, Opcode, decode_request
 from emu.sequencer.group import CHUNK_SIZE
-from emu.sequencer.profiles import DEVICES, RUNTIME_PROFILES
 from emu.sequencer.program import ContextProgram, ContextType, NetworkGroupProgram, Program
+from emu.wire.actions import Action, ActionType
+from emu.wire.control import Opcode, decode_request
+from emu.wire.lists import Repeated
+from emu.wire.wire import wire_of
 from tests.strategies.hefs import Drawn, hefs
 
 A = ActionType
@@ -65,7 +67,7 @@ def _check_lists(group: NetworkGroupProgram, runtime: str) -> None:
     """Encoding what was decoded gives the same bytes; blocks and chunks stay within their limits."""
     for context in group.contexts:
         entries = [located.entry for located in context.actions(runtime)]
-        assert b"".join(encode(entries, runtime)) == context.action_list
+        assert b"".join(wire_of(runtime).encode(entries)) == context.action_list
         assert all(2 <= len(entry.items) <= 255 for entry in entries if isinstance(entry, Repeated))
         assert sum(context.chunks) == len(context.action_list)
         assert all(0 < chunk <= CHUNK_SIZE for chunk in context.chunks)
@@ -76,7 +78,7 @@ def _check_lists(group: NetworkGroupProgram, runtime: str) -> None:
 def _check_channels(group: NetworkGroupProgram, program: Program) -> None:
     """Channels never clash, and what a dynamic context activates it deactivates."""
     runtime = program.runtime
-    device, shift = DEVICES[program.device], RUNTIME_PROFILES[runtime].channel_id_shift
+    device, shift = device_profile(program.device), runtime_profile(runtime).channel_id_shift
     boundary = {channel for context in group.contexts for channel in _channels(_flat(context, runtime), _OPENS)}
     assert boundary == {stream.packed_vdma_channel_id for stream in group.streams}
     assert len(boundary) == len(group.streams)
@@ -95,7 +97,7 @@ def _check_channels(group: NetworkGroupProgram, program: Program) -> None:
     dynamic = [_flat(context, runtime) for context in group.contexts if context.context_type is ContextType.DYNAMIC]
     if len(dynamic) == 1:
         return  # it stays active until the application is reset
-    header = ApplicationHeader.decode(group.application_header, runtime)
+    header = wire_of(runtime).header.decode(group.application_header)
     if header.split_allow_input_action:
         # extension 34: a context activates for the next one, and ends its own (hef-compile.md 4.5)
         dynamic = [[action for actions in dynamic for action in actions]]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from emu.hef import builder, model
 from emu.hef import operations as ops

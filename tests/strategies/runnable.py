@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from emu.hef import builder, model
 from emu.hef import operations as ops
@@ -111,10 +112,10 @@ class _Rewriter:
         self._lcus.add((action.cluster_index, action.lcu_index))
         return action
 
-    def _disable_lcu(self, action: ops.ActionDisableLcu) -> ops.Action:
+    def _disable_lcu(self, action: ops.ActionDisableLcu) -> ops.Action | None:
         action = replace(action, cluster_index=_cluster(action.cluster_index))
-        self._lcus.discard((action.cluster_index, action.lcu_index))
-        return action
+        # one that was enabled would hold the frames inside (units.md 5)
+        return None if (action.cluster_index, action.lcu_index) in self._lcus else action
 
     def _enable_sequencer(self, action: ops.ActionEnableSequencer) -> ops.Action:
         self._sequencers.add(_cluster(action.cluster_index))

@@ -10,7 +10,8 @@ import orjson
 import pytest
 
 from emu.cli.main import main
-from emu.regression.run import Run, RunSettings, execute
+from emu.host.spec import RunSpec
+from emu.regression.run import Run, execute
 from tests.conftest import DATA, ROOT
 
 TWO_CONTEXT = ROOT / "examples" / "two_context.hef"
@@ -22,7 +23,7 @@ Record = dict[str, Any]
 
 def traced(model: Path, target: Path, **settings: Any) -> Run:
     """Run a model and keep its trace in `target`; it must run to its end."""
-    run = execute(model, RunSettings(**settings), target)
+    run = execute(model, RunSpec.of(model, **settings), target)
     assert run.error is None, run.error
     return run
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.sequencer.actions import FIELD_NAMES
-from emu.trace import semantics
 from emu.trace.diff import compare
 from emu.trace.reader import TraceReader
+from emu.wire import semantics
+from emu.wire.actions import ACTIONS
 from tests.conftest import DATA, SHARED, needs_shared
 from tests.trace.helpers import SINGLE, TWO_CONTEXT, Cli, Record, actions, changed, records_of, traced, write_trace
 
@@ -280,12 +280,13 @@ def test_swaps_count_exactly_where_units_are_shared(
 
 def test_every_action_acts_on_something() -> None:
     """The table of semantics knows all actions: each touches a unit, waits or is a barrier."""
-    for kind, names in FIELD_NAMES.items():
+    for kind, made in ACTIONS.items():
+        names = made.NAMES
         if kind.name in semantics.WAITS | semantics.BARRIERS:
             continue
         touched = semantics.touched(kind.name, dict.fromkeys(names, 1), "4.23")
         assert touched and touched != (kind.name,), kind
-    assert {kind.name for kind in FIELD_NAMES} >= semantics.WAITS | semantics.BARRIERS | semantics.ACTIVATES
+    assert {kind.name for kind in ACTIONS} >= semantics.WAITS | semantics.BARRIERS | semantics.ACTIVATES
 
 
 # -- HEFs, runtimes, captures
@@ -331,6 +332,18 @@ def test_runtimes_by_meaning(cli: Cli) -> None:
             assert "dma_address" not in differs
         else:
             assert code in (0, 3, 4)
+
+
+@needs_shared
+def test_releases_of_one_line(cli: Cli) -> None:
+    """Of mnist 4.20 makes another boundary queue at batch 1, and the same at batch 8 (runtimes.md 2 item 3)."""
+    model = SHARED / "hef" / "mnist_cnn.v0.hailo8.hef"
+    assert cli("diff", model, "--a-runtime", "4.20.1", "--b-runtime", "4.23", "--json") == 6
+    assert "total_desc_count" in " ".join(cli.document["divergence"]["differs"])
+    assert {"what": "application header (bytes)", "a": "41", "b": "32", "layout": True} in cli.document["differences"]
+    assert cli("diff", model, "--a-runtime", "4.20", "--b-runtime", "4.23", "--batch", 8) == 0
+    assert "equal in meaning" in cli.out and "application header (bytes): 41 / 32" in cli.out
+    assert cli("diff", model, "--runtime", "4.20", "--a-runtime", "4.20", "--b-runtime", "4.23") == 2
 
 
 @needs_shared

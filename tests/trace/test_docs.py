@@ -7,8 +7,8 @@ import re
 import pytest
 
 from emu.cli.main import COMMANDS
-from emu.hw.debugger import HELP
-from emu.regression.run import RunSettings
+from emu.host.debugger import HELP
+from emu.host.spec import HefSettings
 from emu.trace.events import SCHEMA, SCHEMA_VERSION, Event, Header, Kind
 from emu.trace.invariants import RULES
 from tests.conftest import ROOT
@@ -44,7 +44,7 @@ def test_the_debuggers_commands() -> None:
     assert {line.split()[0] for line in HELP.splitlines()} <= documented
 
 
-@pytest.mark.parametrize("name", RunSettings.__dataclass_fields__)
+@pytest.mark.parametrize("name", [*HefSettings.__struct_fields__, "inject", "compute_time", "schedule"])
 def test_the_settings_of_emu_run(name: str) -> None:
     assert f"`{name}`" in REGRESSION or f"{name}=" in REGRESSION
 

@@ -9,10 +9,15 @@ from typing import Any
 
 import pytest
 
-from emu.hw.profiler import config_timestamp
-from emu.sequencer.actions import FIELD_NAMES as FIELDS
-from emu.sequencer.actions import RUNTIMES, TIMESTAMP_INIT, Action, ActionType, Repeated, encode
+from emu.chips.runtimes import runtime_names
+from emu.host.profiler import config_timestamp
 from emu.trace.sinks import fw_actions
+from emu.wire.actions import (
+    ActionType,
+    EnableLcuNonDefault,
+)
+from emu.wire.lists import TIMESTAMP_INIT, Repeated
+from emu.wire.wire import wire_of
 from tests.conftest import SHARED, needs_shared
 from tests.trace.helpers import TWO_CONTEXT, Cli
 
@@ -193,12 +198,12 @@ def test_the_dump_of_fw_control(cli: Cli, tmp_path: Path) -> None:
         _check_context(context)
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("runtime", runtime_names())
 @pytest.mark.parametrize("kind", [kind for kind in ActionType if kind is not ActionType.REPEATED_ACTION])
 def test_every_action_type(kind: ActionType, runtime: str) -> None:
-    shift = 5 if runtime == "4.23" else 6
-    values = tuple(_value(name, shift) for name in FIELDS[kind])
-    data = b"".join(encode([Action(kind, values)], runtime))
+    shift = 5 if runtime[0] == "4" else 6
+    made = wire_of(runtime).lists.classes[kind]
+    data = b"".join(wire_of(runtime).encode([made(*(_value(name, shift) for name in made.NAMES))]))
     (action,) = _decoded(data, runtime)
     assert list(action["data"]) == DATA[action["type"]]
     assert action["address"] == 0x1000 + 5
@@ -245,8 +250,8 @@ def _decoded(data: bytes, runtime: str) -> list[dict[str, Any]]:
 
 def test_repeated_actions() -> None:
     """The header has its own entry, sub-actions the addresses of their payloads and the parent's time stamp."""
-    items = tuple(Action(ActionType.ENABLE_LCU_NON_DEFAULT, (0x10 + n, 0, 1, 2)) for n in range(3))
-    data = bytearray(b"".join(encode([Repeated(ActionType.ENABLE_LCU_NON_DEFAULT, items)], "4.23")))
+    items = tuple(EnableLcuNonDefault(0x10 + n, 0, 1, 2) for n in range(3))
+    data = bytearray(b"".join(wire_of("4.23").encode([Repeated(ActionType.ENABLE_LCU_NON_DEFAULT, items)])))
     data[1:5] = (TIMESTAMP_INIT - 77).to_bytes(4, "little")
     data[6] = 2
     header, *subs = _decoded(bytes(data), "4.23")

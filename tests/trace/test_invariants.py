@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from emu.chips.chips import load
 from emu.errors import EmuError
-from emu.hw.profiles import load
-from emu.hw.session import RunRequest, run_program
+from emu.host.session import RunRequest, run_program
 from emu.trace.events import Header, Tracer
+from emu.trace.hazards import HAZARDS
 from emu.trace.invariants import MAX_VIOLATIONS, RULES, check
 from emu.trace.reader import TraceReader
 from emu.trace.sinks.jsonl import JsonlSink
@@ -61,6 +63,35 @@ def test_captures_with_a_partial_batch(part: int, tmp_path: Path) -> None:
             except EmuError:
                 allowed = {"no-stall"}
         assert broken(tmp_path / "x") <= allowed, path.name
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_a_rule_does_not_look_at_tells_it_nothing(
+    seed: int, two_context: Path, ddr: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rule that names its actions finds in a damaged trace what it finds when it is shown all of them."""
+    rng = random.Random(seed)
+
+    def damage(records: list[Record]) -> None:
+        for _ in range(40):
+            at = rng.randrange(1, len(records))
+            match rng.randrange(3):
+                case 0:
+                    del records[at]
+                case 1:
+                    records.insert(rng.randrange(1, len(records)), dict(records[at]))
+                case _:
+                    other = rng.randrange(1, len(records))
+                    records[at], records[other] = records[other], records[at]
+
+    for trace in (two_context, ddr):
+        damaged = changed(trace, tmp_path / "x", damage)
+        found = check(TraceReader(damaged))
+        assert found.violations
+        with monkeypatch.context() as patch:
+            for rule in RULES:
+                patch.setattr(rule, "actions", None)
+            assert check(TraceReader(damaged)) == found
 
 
 # -- each rule, broken
@@ -231,8 +262,21 @@ def _frame_twice(records: list[Record]) -> None:
     records.insert(at, records[at])
 
 
+def _reset_late(records: list[Record]) -> None:
+    first = actions(records, "BURST_CREDITS_TASK_RESET", "activation")[0]
+    last = actions(records, "OPEN_BOUNDARY_INPUT_CHANNEL", "activation")[-1]
+    records[first], records[last] = records[last], records[first]
+
+
 def _stall(records: list[Record]) -> None:
     records.append({"ns": records[-1]["ns"], "kind": "stall", "cause": "stalled: nothing progresses"})
+
+
+def _hazard(name: str) -> Callable[[list[Record]], None]:
+    def append(records: list[Record]) -> None:
+        records.append({"ns": records[-1]["ns"], "kind": "hazard", "action": name, "unit": "cluster 0", "cause": "so"})
+
+    return append
 
 
 VIOLATIONS: dict[str, list[Callable[[list[Record]], None]]] = {
@@ -259,7 +303,12 @@ VIOLATIONS: dict[str, list[Callable[[list[Record]], None]]] = {
     "credits-conserved": [_more_than_available, _credit_from_nowhere, _launch_left_out],
     "read-was-written": [_read_unwritten],
     "frames-in-order": [_frame_twice],
+    "config-closed": [_without("DEACTIVATE_CFG_CHANNEL")],
+    "output-awaited": [_without("OUTPUT_CHANNEL_TRANSFER_DONE_INTERRUPT")],
+    "paused-before": [_without("PAUSE_VDMA_CHANNEL")],
+    "reset-before-opened": [_reset_late],
     "no-stall": [_stall],
+    **{name: [_hazard(name)] for name in HAZARDS},
 }
 
 

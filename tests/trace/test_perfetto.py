@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter, defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,26 @@ def test_slices_nest_and_end(cli: Cli, tmp_path: Path) -> None:
         elif event.type == event.TYPE_SLICE_END:
             begin = open_slices[event.track_uuid].pop()
             assert begin.timestamp <= packet.timestamp
-    left = {tracks[uuid].name for uuid, stack in open_slices.items() if stack}
-    assert left <= {"dynamic_0", "dynamic_1"}  # the context that the device stands in at the end
+    assert [tracks[uuid].name for uuid, stack in open_slices.items() if stack] == []
+
+
+def test_an_output_has_its_rate_and_the_buffers_their_sum(cli: Cli, tmp_path: Path) -> None:
+    """Against the arrivals in the trace in JSON lines: batches of 4, 12 frames, so two intervals between instants."""
+    traced(TWO_CONTEXT, tmp_path / "x.trace", batch=4, frames=12)
+    records = list(records_of(tmp_path / "x.trace"))
+    arrived = [one["ns"] for one in records if one.get("kind") == "transfer" and one["unit"].startswith("channel 16 ")]
+    tracks, events = _parsed(_trace(cli, tmp_path, TWO_CONTEXT, "--batch", 4, "--frames", 12))
+    values: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for packet in events:
+        if packet.track_event.type == pb.TrackEvent.TYPE_COUNTER:
+            name = tracks[packet.track_event.track_uuid].name
+            values[name].append((packet.timestamp, packet.track_event.counter_value))
+    instants = Counter(arrived)
+    pairs = list(pairwise(sorted(instants)))
+    assert len(arrived) == 12 and pairs
+    assert values["channel 16 FPS"] == [(end, round(instants[begin] * 1e9 / (end - begin))) for begin, end in pairs]
+    (buffer,) = (fills for name, fills in values.items() if name.endswith(" fill"))
+    assert values["DDR occupancy"] == buffer
 
 
 def test_actions_carry_time_and_arguments(cli: Cli, tmp_path: Path) -> None:

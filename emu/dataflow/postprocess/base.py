@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from emu.dataflow.formats import Buffer, Bytes, as_bytes
@@ -32,39 +33,12 @@ from emu.hef.formats import (
     hw_frame_size,
     nms_frame_size,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class OpRules:
-    """What differs between the runtimes.
-
-    `prefilter`: codes are first compared with the quantised threshold, which drops more than the threshold itself
-    (known-bugs.md 13, 14). `column_innermost`: the decoders' loop order, which decides among equal scores.
-    `packed_type`: the type that BY_SCORE and WITH_BYTE_MASK outputs claim.
-    """
-
-    prefilter: bool
-    column_innermost: bool
-    packed_type: FormatType
-
-
-RULES: Mapping[str, OpRules] = {
-    "4.23": OpRules(prefilter=False, column_innermost=False, packed_type=FormatType.FLOAT32),
-    "5.2": OpRules(prefilter=True, column_innermost=True, packed_type=FormatType.UINT8),
-}
+from emu.hef.runtime import library_rules
 
 PACKED_ORDERS = frozenset({FormatOrder.HAILO_NMS_BY_SCORE, FormatOrder.HAILO_NMS_WITH_BYTE_MASK})
 
 
-def rules_of(runtime: str) -> OpRules:
-    rules = RULES.get(runtime)
-    if rules is None:
-        raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, f"runtime {runtime} is none of {', '.join(RULES)}")
-    return rules
-
-
-@dataclass(frozen=True)
-class OpInput:
+class OpInput(Struct, frozen=True, dict=True):
     """One stream an op reads: host shape, device shape, device format, its single quant info."""
 
     name: str
@@ -135,7 +109,8 @@ class PostProcess(ABC):
 
     def __init__(self, inputs: Iterable[OpInput], user: Format, runtime: str) -> None:
         self.inputs: dict[str, OpInput] = {layer.name: layer for layer in inputs}
-        self.rules = rules_of(runtime)
+        self.rules = library_rules(runtime)
+        self._packed_type = FormatType.FLOAT32 if self.rules.packed_floats else FormatType.UINT8
         self.runtime = runtime
         self.user = user
 
@@ -227,7 +202,7 @@ class NmsPostProcess(PostProcess):
         order = self.default_order if user.order is FormatOrder.AUTO else user.order
         type = user.type
         if type is FormatType.AUTO:
-            type = self.rules.packed_type if order in PACKED_ORDERS else FormatType.FLOAT32
+            type = self._packed_type if order in PACKED_ORDERS else FormatType.FLOAT32
         return Format(type, order, user.flags)
 
     def _validate_output(self) -> None:
@@ -235,7 +210,7 @@ class NmsPostProcess(PostProcess):
         if order not in self.allowed_orders:
             allowed = " or ".join(sorted(allowed.name for allowed in self.allowed_orders))
             raise invalid(f"output order {order.name} is not supported, it must be {allowed}")
-        expected = self.rules.packed_type if order in PACKED_ORDERS else FormatType.FLOAT32
+        expected = self._packed_type if order in PACKED_ORDERS else FormatType.FLOAT32
         if type is not expected:
             raise invalid(
                 f"output type {type.name} is not supported, HailoRT {self.runtime} gives {order.name} as"

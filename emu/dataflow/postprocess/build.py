@@ -20,14 +20,15 @@ from emu.hef import model
 from emu.hef.formats import Format
 from emu.hef.layers import LayerInfo
 from emu.hef.ops import OpInfo, OpKind
+from emu.hef.runtime import library_rules
 
 SWITCH_CROP = "HAILORT_YOLOV5_SEG_PP_CROP_OPT"
 SWITCH_NEAREST = "HAILORT_YOLOV5_SEG_NN_RESIZE"
 
 
 def seg_switches(environment: Mapping[str, str], runtime: str) -> SegSwitches:
-    """The library's switches from its environment: on where the value starts with "1"; 4.23 has none."""
-    if runtime == "4.23":
+    """The library's switches from its environment: on where the value starts with "1", where it has any."""
+    if not library_rules(runtime).reads_switches:
         return SegSwitches()
     return SegSwitches(
         crop=environment.get(SWITCH_CROP, "").startswith("1"),

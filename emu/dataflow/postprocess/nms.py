@@ -6,9 +6,8 @@ removed detection, so a real one with score 0.0 is never written although its cl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from emu.dataflow.formats import Bytes
@@ -31,8 +30,7 @@ DETECTION_DTYPE = np.dtype(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NmsConfig:
+class NmsConfig(Struct, frozen=True):
     """Configuration common to the detection ops; thresholds are doubles that hold binary32 values.
 
     `classes` and `max_proposals_total` include the background class. `cross_classes` suppresses over all classes at
@@ -49,8 +47,7 @@ class NmsConfig:
     cross_classes: bool = False
 
 
-@dataclass(slots=True)
-class Detections:
+class Detections(Struct):
     """Detections in generation order, then (`sorted`) by score: boxes [n, 4], scores [n], classes [n].
 
     `source` [n] is the position of each in generation order.
@@ -139,8 +136,7 @@ def _grouped(groups: Indices) -> Indices:
     return np.argsort(groups.astype(np.uint16) if fits else groups, kind="stable")
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidates:
+class _Candidates(Struct, frozen=True):
     """Edges and areas, a contiguous array each."""
 
     y_min: Float32s

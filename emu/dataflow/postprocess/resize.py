@@ -6,10 +6,10 @@ binary32 sums in source order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 F32 = np.float32
@@ -17,8 +17,7 @@ Float32s = NDArray[np.float32]
 Indices = NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
-class Contributions:
+class Contributions(Struct, frozen=True):
     """Source positions [out, k] and weights [out, k] of every output position along one axis."""
 
     positions: Indices

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from emu.dataflow.formats import Buffer
 from emu.dataflow.postprocess.base import NmsPostProcess, OpInput, exp32, invalid
@@ -18,8 +18,7 @@ BOX_ENTRIES = 4
 _DEFAULT_ORDER = (0, 1, 2, 3)  # ty, tx, th, tw where the HEF gives no order
 
 
-@dataclass(frozen=True, slots=True)
-class SsdDecoder:
+class SsdDecoder(Struct, frozen=True):
     """Streams of one grid and its anchors' sizes, binary32 fractions of the image."""
 
     reg: str
@@ -28,8 +27,7 @@ class SsdDecoder:
     heights: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SsdConfig:
+class SsdConfig(Struct, frozen=True):
     """Scale factors, and the position of each regression value among an anchor's four."""
 
     centers_scale_factor: int

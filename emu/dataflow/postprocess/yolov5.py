@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from emu.dataflow.formats import Buffer, Bytes
@@ -22,16 +22,14 @@ FIRST_CLASS = 5
 Float32s = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Anchors:
+class Anchors(Struct, frozen=True):
     """Anchor widths and heights of one layer, in pixels of the image."""
 
     widths: tuple[int, ...]
     heights: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Yolov5Config:
+class Yolov5Config(Struct, frozen=True):
     """Anchors by stream name, image size in pixels (binary32)."""
 
     anchors: Mapping[str, Anchors]
@@ -39,8 +37,7 @@ class Yolov5Config:
     image_width: float
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
+class Cells(Struct, frozen=True):
     """Cells of one layer whose objectness passes: entries [n, entry] as codes, and where they are."""
 
     codes: Codes

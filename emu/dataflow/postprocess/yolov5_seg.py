@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from emu.dataflow.formats import Buffer, Bytes
@@ -18,7 +19,6 @@ from emu.dataflow.postprocess.yolov5 import FIRST_CLASS, Cells, Yolov5, Yolov5Co
 from emu.dataflow.quantize import F32, Codes
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import (
-    DETECTION_WITH_BYTE_MASK_BYTES,
     NMS_COUNT_BYTES,
     Format,
     FormatOrder,
@@ -33,8 +33,7 @@ _LOGIT_CLIP = F32(1e-7)
 Float32s = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class SegConfig:
+class SegConfig(Struct, frozen=True):
     """`proto_layer` is a stream name; `mask_threshold` a binary32 number; the accumulated mask size is in bytes."""
 
     proto_layer: str
@@ -42,16 +41,14 @@ class SegConfig:
     max_accumulated_mask_size: int
 
 
-@dataclass(frozen=True, slots=True)
-class SegSwitches:
+class SegSwitches(Struct, frozen=True):
     """HAILORT_YOLOV5_SEG_PP_CROP_OPT and HAILORT_YOLOV5_SEG_NN_RESIZE; 5.2 only, 4.23 does not know them."""
 
     crop: bool = False
     nearest: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
+class _Window(Struct, frozen=True):
     """Where a box lies in an image: [top, bottom) x [left, right) of its pixels."""
 
     top: int
@@ -172,7 +169,7 @@ class Yolov5Seg(Yolov5):
         return self._proto.dequantize(planes).transpose(1, 0, 2)
 
     def _fill(self, detections: Detections, coefficients: Float32s, prototypes: Float32s, out: Bytes) -> HailoStatus:
-        header_size = DETECTION_WITH_BYTE_MASK_BYTES[self.runtime]
+        header_size = self.rules.mask_header_bytes
         count, offset = 0, NMS_COUNT_BYTES
         status = HailoStatus.HAILO_SUCCESS
         for index in np.flatnonzero(detections.scores != REMOVED_SCORE).tolist():
@@ -200,6 +197,19 @@ class Yolov5Seg(Yolov5):
             offset = mask_at + mask_size
         out[:NMS_COUNT_BYTES] = np.frombuffer((count & 0xFFFF).to_bytes(NMS_COUNT_BYTES, "little"), np.uint8)
         return status
+
+    @property
+    def image_size(self) -> tuple[int, int]:
+        """Height and width of the image that masks are pixels of."""
+        return self._image
+
+    def mask_window(self, box: Float32s) -> tuple[int, int, int, int]:
+        """Top, left, rows and columns of the mask of a box, in pixels of the image."""
+        if self.switches.crop:
+            window = _crop_window(box, self._image)
+            return window.top, window.left, window.height, window.width
+        top, left, _, _ = self._inclusive_edges(box)
+        return (top, left, *self._box_size(box))
 
     def _mask_size(self, box: Float32s) -> int:
         if self.switches.crop:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from emu.dataflow.formats import Buffer, Bytes
@@ -23,8 +23,7 @@ Float32s = NDArray[np.float32]
 Indices = NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
-class Yolov8Decoder:
+class Yolov8Decoder(Struct, frozen=True):
     """Stream names of one grid and its stride in image pixels."""
 
     reg: str
@@ -32,8 +31,7 @@ class Yolov8Decoder:
     stride: int
 
 
-@dataclass(frozen=True, slots=True)
-class Yolov8Config:
+class Yolov8Config(Struct, frozen=True):
     """Decoders in the HEF's order; the image size in pixels (binary32) need not be that of the input layer."""
 
     decoders: tuple[Yolov8Decoder, ...]
@@ -112,8 +110,7 @@ def _set_elements(mask: NDArray[np.bool_]) -> Indices:
     return positions
 
 
-@dataclass(frozen=True, slots=True)
-class _Cells:
+class _Cells(Struct, frozen=True):
     """Cells of one grid in image pixels: centres [n], and [n, 4] distances to the left, upper, right, lower edge."""
 
     x_centre: Float32s

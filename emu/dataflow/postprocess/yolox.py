@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from emu.dataflow.formats import Buffer
 from emu.dataflow.postprocess.base import NmsPostProcess, OpInput, exp32, invalid, passing
@@ -17,8 +17,7 @@ from emu.hef.formats import Format
 BOX_ENTRIES = 4  # tx, ty, tw, th
 
 
-@dataclass(frozen=True, slots=True)
-class YoloxDecoder:
+class YoloxDecoder(Struct, frozen=True):
     """Stream names of one grid."""
 
     reg: str

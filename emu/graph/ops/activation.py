@@ -1,6 +1,6 @@
 """Activations, as functions on arrays (for fusing into other ops) and as an op.
 
-Definitions: CONVENTIONS OM-O12 and MS-O3; those shared by both are written once.
+Definitions: graph-conventions.md OM-O12 and MS-O3; those shared by both are written once.
 """
 
 from __future__ import annotations
@@ -40,11 +40,36 @@ class Function(StrEnum):
     THRESHOLDED_RELU = "thresholded relu"
     SELU = "selu"
     GELU = "gelu"
+    GELU_TANH = "gelu by tanh"
+    FAST_GELU = "fast gelu"
+    SWISH = "swish"
+    SIGN = "sign"
+    RELU6_SIGMOID = "relu6 sigmoid"
+
+
+_ZEROS = np.zeros(1 << 14, np.float32)
+"""numpy compares vectors four times as fast as a vector with a scalar."""
 
 
 def relu(x: Array, _: float = 0.0) -> Array:
-    y: Array = np.maximum(x, x.dtype.type(0))
+    y: Array = np.empty_like(x)
+    relu_into(x, y)
     return y
+
+
+def relu_into(x: Array, out: Array) -> None:
+    """max(x, 0) into `out`, which may be `x`."""
+    if x.dtype != np.float32 or x.ndim == 0:
+        np.maximum(x, x.dtype.type(0), out=out)
+    elif x.flags.c_contiguous and out.flags.c_contiguous:
+        flat, result = x.reshape(-1), out.reshape(-1)
+        for start in range(0, len(flat), len(_ZEROS)):
+            piece = flat[start : start + len(_ZEROS)]
+            np.maximum(piece, _ZEROS[: len(piece)], out=result[start : start + len(_ZEROS)])
+    elif x.shape[-1] <= len(_ZEROS):
+        np.maximum(x, _ZEROS[: x.shape[-1]], out=out)
+    else:
+        np.maximum(x, np.float32(0), out=out)
 
 
 def _sigmoid(x: Array, _: float) -> Array:
@@ -91,6 +116,25 @@ def _gelu(x: Array, _: float) -> Array:
     return y
 
 
+def _gelu_tanh(x: Array, _: float) -> Array:
+    wide = x.astype(np.float64)
+    # 0.5 * (1 + tanh z) is the sigmoid of 2 z, which does not cancel
+    inner = math.sqrt(8 / math.pi) * (wide + 0.044715 * wide**3)
+    y: Array = (wide * _sigmoid(inner, 0)).astype(x.dtype)
+    return y
+
+
+def _swish(x: Array, steepness: float) -> Array:
+    """x * sigmoid(steepness * x)."""
+    wide = x.astype(np.float64)
+    y: Array = (wide * _sigmoid(steepness * wide, 0)).astype(x.dtype)
+    return y
+
+
+def _relu6_sigmoid(x: Array, _: float) -> Array:
+    return (np.clip(x.astype(np.float64) + 3, 0, 6) / 6).astype(x.dtype)
+
+
 FUNCTIONS: dict[Function, Callable[[Array, float], Array]] = {
     Function.LINEAR: lambda x, _: x,
     Function.SIGMOID: _sigmoid,
@@ -109,6 +153,11 @@ FUNCTIONS: dict[Function, Callable[[Array, float], Array]] = {
     Function.THRESHOLDED_RELU: lambda x, coef: np.where(x > coef, x, x.dtype.type(0)),
     Function.SELU: _selu,
     Function.GELU: _gelu,
+    Function.GELU_TANH: _gelu_tanh,
+    Function.FAST_GELU: lambda x, _: _swish(x, 1.702),
+    Function.SWISH: lambda x, _: _swish(x, 1.0),
+    Function.SIGN: lambda x, _: np.sign(x),
+    Function.RELU6_SIGMOID: _relu6_sigmoid,
 }
 
 _ON_INTEGERS = {Function.LINEAR, Function.RELU, Function.RELU6, Function.RELU1, Function.ABS}
@@ -138,7 +187,7 @@ class Activation(Op):
 
 @dataclass(frozen=True, slots=True)
 class Epilogue:
-    """What an op does to its result before storing it: times alpha, then an activation (CONVENTIONS OM-O5, OM-G6)."""
+    """What an op does to its result before storing it (graph-conventions.md OM-O5, OM-G6): times alpha, activation."""
 
     alpha: float = 1.0
     function: Function = Function.LINEAR
@@ -163,7 +212,7 @@ class Epilogue:
         if self.alpha != 1:
             np.multiply(y, y.dtype.type(self.alpha), out=y)
         if self.function is Function.RELU:
-            np.maximum(y, y.dtype.type(0), out=target)
+            relu_into(y, target)
         elif self.function is Function.RELU6:
             np.clip(y, y.dtype.type(0), y.dtype.type(6), out=target)
         elif self.function is not Function.LINEAR:
@@ -173,6 +222,13 @@ class Epilogue:
 
 
 NO_EPILOGUE = Epilogue()
+
+
+def finish(block: Array, bias: Array | None, epilogue: Epilogue) -> None:
+    """Bias [Co] and epilogue on a block [Co, …] of results that is still in the cache."""
+    if bias is not None:
+        block += bias.reshape(-1, *(1,) * (block.ndim - 1)).astype(block.dtype, copy=False)
+    epilogue.in_place(block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,3 +255,7 @@ class Then(Op):
 
     def fast(self, *arrays: Array | None) -> Array | list[Array]:
         return self._finish(self.op.fast(*arrays))
+
+    def bind(self, *constants: Array | None) -> Callable[..., Array | list[Array]]:
+        compute = self.op.bind(*constants)
+        return lambda *arrays: self._finish(compute(*arrays))

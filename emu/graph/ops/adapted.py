@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,17 +57,21 @@ class Adapted(Op):
     def arity(self) -> tuple[int, int | None]:
         return self.op.arity()
 
-    def _in_order(self, values: tuple[Any, ...]) -> list[Any]:
+    def in_order(self, values: tuple[Any, ...]) -> list[Any]:
         if not self.order:
             return list(values)
         return [values[at] for at in self.order if at < len(values)]
 
-    def shape(self, *operands: Operand | None) -> list[Shape | None]:
-        given = self._in_order(operands)
+    def turned(self, operands: Sequence[Operand | None]) -> list[Operand | None]:
+        """The operands as the inner op takes them."""
+        given = self.in_order(tuple(operands))
         for at, view in enumerate(self.views[: len(given)]):
             if view is not None and given[at] is not None:
                 given[at] = view.of_operand(given[at])
-        found = self.op.shape(*given)
+        return given
+
+    def shape(self, *operands: Operand | None) -> list[Shape | None]:
+        found = self.op.shape(*self.turned(operands))
         return [self._finished_shape(shape) for shape in (found if isinstance(found, list) else [found])]
 
     def _finished_shape(self, shape: Shape | None) -> Shape | None:
@@ -79,7 +84,7 @@ class Adapted(Op):
         return (1,) if self.one_for_scalar and not shape else shape
 
     def _prepared(self, arrays: tuple[Array | None, ...]) -> list[Array | None]:
-        given = self._in_order(arrays)
+        given = self.in_order(arrays)
         for at, view in enumerate(self.views[: len(given)]):
             if view is not None and given[at] is not None:
                 given[at] = view.of(given[at])
@@ -88,11 +93,27 @@ class Adapted(Op):
     def _finished(self, found: Array | list[Array]) -> list[Array]:
         results = found if isinstance(found, list) else [found]
         if self.result_axes:
-            results = [np.ascontiguousarray(result.transpose(self.result_axes)) for result in results]
+            results = [result.transpose(self.result_axes) for result in results]
         return [result.reshape(1) if self.one_for_scalar and not result.ndim else result for result in results]
 
     def reference(self, *arrays: Array | None) -> list[Array]:
         return self._finished(self.op.reference(*self._prepared(arrays)))
+
+    def bind(self, *constants: Array | None) -> Callable[..., Array | list[Array]]:
+        kept = [None if each is None else np.ascontiguousarray(each) for each in self._prepared(constants)]
+        compute = self.op.bind(*kept)
+
+        def run(*arrays: Array | None) -> list[Array]:
+            given = self.in_order(arrays)
+            for at, constant in enumerate(kept):
+                view = self.views[at] if at < len(self.views) else None
+                if constant is not None:
+                    given[at] = constant
+                elif view is not None and given[at] is not None:
+                    given[at] = view.of(given[at])
+            return self._finished(compute(*given))
+
+        return run
 
     def fast(self, *arrays: Array | None) -> list[Array]:
         return self._finished(self.op.fast(*self._prepared(arrays)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -155,39 +156,6 @@ class Preceded(Op):
     def fast(self, x: Array, *others: Array | None) -> Array | list[Array]:
         return self.op.fast(self._first(x), *others)
 
-
-@dataclass(frozen=True, slots=True)
-class ResizeBilinear(Op):
-    """Bilinear sampling at another size; TensorFlow's align_corners and half_pixel_centers.
-
-    The second operand holds [height, width]; it must be a constant.
-    """
-
-    align_corners: bool = False
-    half_pixel_centers: bool = False
-    channel_last: bool = False
-
-    def shape(self, x: Operand, size: Operand) -> Shape:
-        if len(x.shape) != 4:
-            raise OpError(f"{list(x.shape)} has not four dimensions")
-        if size.value is None or size.value.size != 2 or size.value.dtype.kind not in "iu":
-            raise OpError("must be two constant integers", "size")
-        height, width = (int(value) for value in size.value.reshape(-1))
-        if min(height, width) < 1 or height * width >= 1 << 31:
-            raise OpError(f"{[height, width]}", "size")
-        n, channels = x.shape[0], x.shape[3 if self.channel_last else 1]
-        return (n, height, width, channels) if self.channel_last else (n, channels, height, width)
-
-    def reference(self, x: Array, size: Array) -> Array:
-        y = x
-        for axis, value in zip((1, 2) if self.channel_last else (2, 3), size.reshape(-1), strict=True):
-            out, length = int(value), x.shape[axis]
-            places = np.arange(out, dtype=np.float64)
-            if self.align_corners and out > 1:
-                positions = places * (length - 1) / (out - 1)
-            elif self.half_pixel_centers:
-                positions = np.clip((places + 0.5) * length / out - 0.5, 0, None)
-            else:
-                positions = places * length / out
-            y = resample(y, axis, positions, Sampling.LINEAR)
-        return y.astype(x.dtype if x.dtype.kind == "f" else np.float32)
+    def bind(self, *constants: Array | None) -> Callable[..., Array | list[Array]]:
+        compute = self.op.bind(None, *constants[1:])
+        return lambda x, *others: compute(self._first(x), *others)

@@ -7,8 +7,8 @@ depthwise) and here in the plain form: one tap of the kernel after the other, in
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from emu.errors import GraphStatus
 from emu.graph.ir import Array, Shape
 from emu.graph.ops import Op, Operand, OpError
 from emu.graph.ops.activation import NO_EPILOGUE, Epilogue
-from emu.graph.ops.conv_fast import convolve
+from emu.graph.ops.conv_fast import Filters, convolve
 from emu.graph.ops.window import (
     NO_PADS,
     PadRule,
@@ -44,7 +44,6 @@ class Conv(Op):
     sums of products, which integers need to stay exact.
     """
 
-    half: ClassVar[bool] = True
     strides: Pair = (1, 1)
     dilations: Pair = (1, 1)
     pads: Pads = NO_PADS
@@ -91,20 +90,18 @@ class Conv(Op):
             out.append((length - (k - 1) * d - 1) // s + 1)
         return from_channels_first((n, units, out[0], out[1]), self.channel_last)
 
-    def _prepared(self, x: Array, weight: Array) -> tuple[Array, Array, Pads]:
-        if self.channel_last:
-            x = x.transpose(0, 3, 1, 2)
-        if self.flip:
-            weight = weight[:, :, ::-1, ::-1]
-        pads = self.all_pads((x.shape[2], x.shape[3]), (weight.shape[2], weight.shape[3]))
-        return x, weight, pads
+    def _turned(self, weight: Array) -> Array:
+        return weight[:, :, ::-1, ::-1] if self.flip else weight
 
     def _finished(self, y: Array) -> Array:
-        return np.ascontiguousarray(y.transpose(0, 2, 3, 1)) if self.channel_last else y
+        # a view: the next op on maps wants the channels first again
+        return y.transpose(0, 2, 3, 1) if self.channel_last else y
 
     def reference(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
         result = np.result_type(x, weight)
-        x, weight, pads = self._prepared(x, weight)
+        x = x.transpose(0, 3, 1, 2) if self.channel_last else x
+        weight = self._turned(weight)
+        pads = self.all_pads((x.shape[2], x.shape[3]), (weight.shape[2], weight.shape[3]))
         n = len(x)
         units, inner, kh, kw = weight.shape
         full = pad_map(x.astype(np.float64), pads)
@@ -128,15 +125,26 @@ class Conv(Op):
         return self._finished(self.epilogue(flat).astype(result))
 
     def fast(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
-        x, weight, pads = self._prepared(x, weight)
+        return self._convolved(x, Filters(self._turned(weight)), bias)
+
+    def bind(self, *constants: Array | None) -> Callable[..., Array | list[Array]]:
+        weight = constants[1]
+        if weight is None:
+            return self.fast
+        filters = Filters(self._turned(weight), kept=True)
+        return lambda x, _, bias=None: self._convolved(x, filters, bias)
+
+    def _convolved(self, x: Array, filters: Filters, bias: Array | None) -> Array:
+        x = x.transpose(0, 3, 1, 2) if self.channel_last else x
+        kernel = filters.weight.shape[2], filters.weight.shape[3]
         return self._finished(
             convolve(
                 x,
-                weight,
+                filters,
                 None if bias is None else bias.reshape(-1),
                 strides=self.strides,
                 dilations=self.dilations,
-                pads=pads,
+                pads=self.all_pads((x.shape[2], x.shape[3]), kernel),
                 groups=self.groups,
                 epilogue=self.epilogue,
                 direct=self.direct,
@@ -170,7 +178,7 @@ class ConvTranspose(Op):
     """Transposed convolution of x [N, C, H, W] with weight [C, Co/groups, Kh, Kw], plus bias [Co].
 
     Size: (in - 1) * stride - pads + dilation * (k - 1) + 1 + adj, adj rows and columns at the bottom and right; or
-    `target` [H, W], from which adj follows (CONVENTIONS OM-O4). With PadRule.SAME the total padding is
+    `target` [H, W], from which adj follows (graph-conventions.md OM-O4). With PadRule.SAME the total padding is
     max((k - 1) * dilation + 1 - stride, 0), smaller half first (MS-O1).
     """
 
@@ -277,4 +285,5 @@ class ConvTranspose(Op):
         if bias is not None:
             cut = cut + bias.reshape(-1, 1, 1)
         cut = self.epilogue(cut.astype(result, copy=False))
-        return np.ascontiguousarray(cut.transpose(0, 2, 3, 1) if self.channel_last else cut)
+        cut = np.ascontiguousarray(cut)
+        return cut.transpose(0, 2, 3, 1) if self.channel_last else cut

@@ -6,15 +6,20 @@ saves more products than it gives back in passes over strided columns. Points 0,
 
 It pays where channels are many enough to make the products dear and the map large enough to make the transform of the
 weights cheap (`pays`). What a result does not read cancels out of it but for its rounding, so the form is unfit for
-products of integers, which must be exact, and for maps with values beyond all the others (`is_even`).
+products of integers, which must be exact, and for maps with values beyond all the others (`Filters.suit`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
+
 import numpy as np
 
+from emu.graph import threads
 from emu.graph.ir import Array
 from emu.graph.ops.activation import Epilogue
+from emu.graph.ops.product import multiply
 from emu.graph.ops.window import Pads
 
 BAND_BYTES = 2 << 20
@@ -25,6 +30,13 @@ LEAST_UNITS = 32
 LEAST_RESULTS = 512
 """Elements of one map of the result, for each of which a pair of channels saves 4.5 products."""
 
+SMALL_CHANNELS = 128
+SMALL_RESULTS = 128
+"""The same for smaller maps, where the transformed weights are kept: the products are thin, so there must be many."""
+
+THIN = 256
+"""Columns of a product below which it is slower than a wide one."""
+
 SPREAD = 1 << 10
 """How far the largest value may stand above the average: the rounding of one is then lost in the sum of many."""
 
@@ -32,17 +44,32 @@ LARGEST = 2.0**90
 """Product of the largest operands below which no sum of products overflows."""
 
 
-def pays(channels: int, units: int, out_h: int, out_w: int) -> bool:
+def pays(channels: int, units: int, out_h: int, out_w: int, kept: bool) -> bool:
     """Whether the transforms cost less than the products that they save (benchmarks/bench_graph.py)."""
-    return channels >= LEAST_CHANNELS and units >= LEAST_UNITS and out_h * out_w >= LEAST_RESULTS
+    results = out_h * out_w
+    if kept and min(channels, units) >= SMALL_CHANNELS:
+        return results >= SMALL_RESULTS
+    return channels >= LEAST_CHANNELS and units >= LEAST_UNITS and results >= LEAST_RESULTS
 
 
-def is_even(x: Array, weight: Array) -> bool:
-    """Whether no value of x [C, H, W] stands out so far that results which do not read it would show its rounding."""
-    largest = max(float(x.max()), -float(x.min()))
-    heaviest = max(float(weight.max()), -float(weight.min()))
-    # not a number compares as false
-    return largest <= SPREAD * float(np.abs(x[:, ::4]).mean()) and largest * heaviest < LARGEST
+class Filters:
+    """A weight [Co, C, 3, 3] with its transform, made when it is first needed."""
+
+    def __init__(self, weight: Array) -> None:
+        self._weight = weight
+        self.units, self.channels = weight.shape[:2]
+        self._heaviest = max(float(weight.max()), -float(weight.min()))
+
+    @cached_property
+    def transformed(self) -> Array:
+        return _transformed_weights(self._weight)
+
+    def suit(self, x: Array) -> bool:
+        """Whether no value of x [C, H, W] stands out so far that results which do not read it would show its
+        rounding."""
+        largest = max(float(x.max()), -float(x.min()))
+        # not a number compares as false
+        return largest <= SPREAD * float(np.abs(x[:, ::4]).mean()) and largest * self._heaviest < LARGEST
 
 
 def _transformed_weights(weight: Array) -> Array:
@@ -76,23 +103,40 @@ def _phases(x: Array, pads: Pads, bands: int) -> Array:
     return found
 
 
-def convolve_3x3(x: Array, weight: Array, bias: Array | None, y: Array, pads: Pads, epilogue: Epilogue) -> None:
-    """One image: x [C, H, W], weight [Co, C, 3, 3], y [Co, Oh, Ow], all of one type."""
+def convolve_3x3(x: Array, filters: Filters, bias: Array | None, y: Array, pads: Pads, epilogue: Epilogue) -> None:
+    """One image: x [C, H, W], filters [Co, C, 3, 3], y [Co, Oh, Ow], all of one type."""
     channels, (units, out_h, out_w) = x.shape[0], y.shape
     bands = -(-out_h // 4)
     phases = _phases(x, pads, bands)
     line = phases.shape[3]
-    weights = _transformed_weights(weight)
     column = None if bias is None else bias.reshape(-1, 1).astype(y.dtype, copy=False)
     fitting = max(1, min(bands, BAND_BYTES // (line * (6 * channels + 7 * units) * x.itemsize)))
     step = -(-bands // -(-bands // fitting))
-    room = _Band(channels, units, step * line, x.dtype)
-    for top in range(0, bands, step):
-        count = min(step, bands - top)
-        rows = [phases[at % 4, :, top + at // 4 : top + at // 4 + count].reshape(channels, -1) for at in range(6)]
-        for at, result in enumerate(room.results(rows, weights, column)):
-            target = y[:, 4 * top + at : 4 * (top + count) : 4]
-            epilogue.store(result.reshape(units, count, line)[:, : target.shape[1], :out_w], target)
+    transformed = filters.transformed
+    some = [slice(0, units)]
+    if threads.count() > 1:
+        # bands that are too short to multiply fast: all bands, and some of the units a thread
+        if step * threads.count() > bands and bands * line < THIN * threads.count():
+            some = threads.shares(units, threads.count())
+        else:
+            step = min(step, -(-bands // threads.count()))
+
+    def worker() -> Callable[[tuple[int, slice]], None]:
+        rooms: dict[int, _Band] = {}
+
+        def do(part: tuple[int, slice]) -> None:
+            top, own = part
+            size, count = own.stop - own.start, min(step, bands - top)
+            room = rooms.setdefault(size, _Band(channels, size, step * line, x.dtype))
+            rows = [phases[at % 4, :, top + at // 4 : top + at // 4 + count].reshape(channels, -1) for at in range(6)]
+            results = room.results(rows, transformed[:, own], None if column is None else column[own])
+            for at, result in enumerate(results):
+                target = y[own, 4 * top + at : 4 * (top + count) : 4]
+                epilogue.store(result.reshape(size, count, line)[:, : target.shape[1], :out_w], target)
+
+        return do
+
+    threads.spread(worker, [(top, own) for top in range(0, bands, step) for own in some])
 
 
 class _Band:
@@ -114,35 +158,35 @@ class _Band:
         p0, p1, p2, p3, p4, p5, spare = self._products[: 7 * self._units * length].reshape(7, self._units, length)
         row = taps[:, 0]
 
-        def multiply(place: int, out: Array) -> None:
+        def products(place: int, out: Array) -> None:
             """Transformed weights times the row in `row` and its two shifts."""
             taps[:, 1, :-1] = row[:, 1:]
             taps[:, 2, :-2] = row[:, 2:]
-            np.matmul(weights[place], taps.reshape(3 * self._channels, length), out=out)
+            multiply(weights[place], taps.reshape(3 * self._channels, length), out)
 
         np.subtract(d[4], d[2], out=a)
         np.subtract(d[3], d[1], out=b)
         b *= two
         np.add(a, b, out=row)
-        multiply(3, p3)
+        products(3, p3)
         np.subtract(a, b, out=row)
-        multiply(4, p4)
+        products(4, p4)
         np.subtract(d[0], d[2], out=c)
         c *= four
         np.add(c, a, out=row)
-        multiply(0, p0)
+        products(0, p0)
         np.subtract(d[5], d[3], out=row)
         b *= two
         row -= b
-        multiply(5, p5)
+        products(5, p5)
         np.multiply(d[2], four, out=a)
         np.subtract(d[4], a, out=a)
         np.multiply(d[1], four, out=b)
         np.subtract(d[3], b, out=b)
         np.add(a, b, out=row)
-        multiply(1, p1)
+        products(1, p1)
         np.subtract(a, b, out=row)
-        multiply(2, p2)
+        products(2, p2)
 
         if bias is not None:
             p1 += bias  # all four rows have it from here

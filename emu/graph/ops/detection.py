@@ -1,4 +1,4 @@
-"""Boxes out of a detector's raw results, as TFLite_Detection_PostProcess gives them (CONVENTIONS MS-O17)."""
+"""Boxes out of a detector's raw results, as TFLite_Detection_PostProcess gives them (graph-conventions.md MS-O17)."""
 
 from __future__ import annotations
 

@@ -80,11 +80,14 @@ class UnaryFunction(StrEnum):
     SQRT = "sqrt"
     RSQRT = "rsqrt"
     SQUARE = "square"
+    RECIPROCAL = "reciprocal"
+    SIGN = "sign"
     CEIL = "ceil"
     FLOOR = "floor"
     ROUND = "round"
     ZEROS_LIKE = "zeros like"
     LOGICAL_NOT = "logical not"
+    ONES_LIKE = "ones like"
 
 
 # the float32 forms of sin, cos, tan, asin, atan and log may err by more than a few ulp, those of float64 do not
@@ -101,11 +104,14 @@ UNARY: dict[UnaryFunction, Callable[[Array], Array]] = {
     UnaryFunction.SQRT: np.sqrt,
     UnaryFunction.RSQRT: lambda x: 1 / np.sqrt(x),
     UnaryFunction.SQUARE: np.square,
+    UnaryFunction.RECIPROCAL: lambda x: 1 / x,
+    UnaryFunction.SIGN: np.sign,
     UnaryFunction.CEIL: np.ceil,
     UnaryFunction.FLOOR: np.floor,
     UnaryFunction.ROUND: np.rint,
     UnaryFunction.ZEROS_LIKE: np.zeros_like,
     UnaryFunction.LOGICAL_NOT: lambda x: 1 - x,
+    UnaryFunction.ONES_LIKE: np.ones_like,
 }
 
 
@@ -133,9 +139,13 @@ class BinaryFunction(StrEnum):
     FLOOR_DIV = "floor div"
     FLOOR_MOD = "floor mod"
     SQUARED_DIFFERENCE = "squared difference"
+    POWER = "power"
     EQUAL = "equal"
+    NOT_EQUAL = "not equal"
     LESS = "less"
+    LESS_EQUAL = "less equal"
     GREATER = "greater"
+    GREATER_EQUAL = "greater equal"
     LOGICAL_AND = "logical and"
     LOGICAL_OR = "logical or"
     LOGICAL_XOR = "logical xor"
@@ -155,6 +165,19 @@ def _div(a: Array, b: Array) -> Array:
     return np.where((a < 0) != (b < 0), -quotient, quotient)
 
 
+def _power(a: Array, b: Array) -> Array:
+    if a.dtype.kind == "f" or b.dtype.kind == "f":
+        # in float64: the float32 form errs by more than a few ulp
+        return np.power(a.astype(np.float64), b.astype(np.float64)).astype(np.result_type(a, b))
+    if (b < 0).any():
+        raise OpError("an integer to a negative power")
+    return np.power(a, b)
+
+
+def _compared(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    return lambda a, b: function(a, b).astype(np.uint8)
+
+
 def _logical(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     return lambda a, b: function(a != 0, b != 0).astype(np.uint8)
 
@@ -169,9 +192,13 @@ BINARY: dict[BinaryFunction, Callable[[Array, Array], Array]] = {
     BinaryFunction.FLOOR_DIV: lambda a, b: np.floor_divide(a, _divisor(b)),
     BinaryFunction.FLOOR_MOD: lambda a, b: np.mod(a, _divisor(b)),
     BinaryFunction.SQUARED_DIFFERENCE: lambda a, b: np.square(a - b),
-    BinaryFunction.EQUAL: lambda a, b: np.equal(a, b).astype(np.uint8),
-    BinaryFunction.LESS: lambda a, b: np.less(a, b).astype(np.uint8),
-    BinaryFunction.GREATER: lambda a, b: np.greater(a, b).astype(np.uint8),
+    BinaryFunction.POWER: _power,
+    BinaryFunction.EQUAL: _compared(np.equal),
+    BinaryFunction.NOT_EQUAL: _compared(np.not_equal),
+    BinaryFunction.LESS: _compared(np.less),
+    BinaryFunction.LESS_EQUAL: _compared(np.less_equal),
+    BinaryFunction.GREATER: _compared(np.greater),
+    BinaryFunction.GREATER_EQUAL: _compared(np.greater_equal),
     BinaryFunction.LOGICAL_AND: _logical(np.logical_and),
     BinaryFunction.LOGICAL_OR: _logical(np.logical_or),
     BinaryFunction.LOGICAL_XOR: _logical(np.logical_xor),

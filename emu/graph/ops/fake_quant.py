@@ -1,4 +1,4 @@
-"""What quantisation-aware training leaves in a graph (CONVENTIONS MS-Q4 to Q6)."""
+"""What quantisation-aware training leaves in a graph (graph-conventions.md MS-Q4 to Q6)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from emu.graph.ops.axes import need_shape
 from emu.graph.ops.elementwise import check_axis
 
 FOLD_EPSILON = 1e-5
-"""What MindSpore's exporter assumes for BatchNorm and BatchNormFold (CONVENTIONS MS-Q6)."""
+"""What MindSpore's exporter assumes for BatchNorm and BatchNormFold (graph-conventions.md MS-Q6)."""
 
 
 def _along(values: Array, axis: int, rank: int) -> Array:

@@ -1,4 +1,4 @@
-"""Tensors made from attributes or from a shape alone (CONVENTIONS MS-O10, O16)."""
+"""Tensors made from attributes or from a shape alone (graph-conventions.md MS-O10, O16)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and writes at places that another tensor names (CONVENTIONS MS-O14, O15)."""
+"""Reads and writes at places that another tensor names (graph-conventions.md MS-O14, O15)."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Convert(Op):
 
 
 def caffe_reshape(shape: Shape, dims: tuple[int, ...], axis: int = 0, num_axes: int = -1) -> Shape:
-    """Dims [axis, axis + num_axes) of `shape` replaced by `dims`: 0 copies, one -1 is inferred (CONVENTIONS OM-O13)."""
+    """`shape`, [axis, axis + num_axes) replaced by `dims`: 0 copies, -1 infers (graph-conventions.md OM-O13)."""
     rank = len(shape)
     start = axis if axis >= 0 else axis + rank + 1
     if not 0 <= start <= rank:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from emu.graph.ir import Array, Shape
 from emu.graph.ops import Op, Operand, OpError
-from emu.graph.ops.elementwise import aligned_shape, blockwise, check_axis
+from emu.graph.ops.elementwise import aligned_shape, blockwise, broadcast, check_axis
 
 
 def check_parameter(name: str, parameter: Operand, x: Operand, axis: int | None) -> None:
@@ -33,7 +32,6 @@ def parameter(array: Array, axis: int | None, rank: int) -> Array:
 class BatchNorm(Op):
     """(x - mean) / sqrt(variance + epsilon) * scale + bias; scale and bias optional, axis None: per element."""
 
-    half: ClassVar[bool] = True
     axis: int | None
     epsilon: float
 
@@ -68,7 +66,6 @@ class BatchNorm(Op):
 class Scale(Op):
     """x * scale + bias on the channel axis; bias optional."""
 
-    half: ClassVar[bool] = True
     axis: int
 
     def shape(self, x: Operand, scale: Operand, bias: Operand | None = None) -> Shape:
@@ -88,7 +85,6 @@ class Scale(Op):
 class BiasAdd(Op):
     """x + bias on the channel axis."""
 
-    half: ClassVar[bool] = True
     axis: int
 
     def shape(self, x: Operand, bias: Operand) -> Shape:
@@ -102,7 +98,7 @@ class BiasAdd(Op):
 
 @dataclass(frozen=True, slots=True)
 class LocalResponseNorm(Op):
-    """x / (bias + alpha * sum of squares)^beta over the channels before..after around each one (CONVENTIONS MS-O6)."""
+    """x / (bias + alpha * sum of squares)^beta over channels before..after each one (graph-conventions.md MS-O6)."""
 
     axis: int
     before: int
@@ -146,3 +142,34 @@ class L2Norm(Op):
         total = np.sum(wide * wide, axis=self.axes, keepdims=True)
         y: Array = (wide / np.sqrt(np.maximum(total, self.epsilon))).astype(x.dtype)
         return y
+
+
+@dataclass(frozen=True, slots=True)
+class LayerNorm(Op):
+    """(x - mean) / sqrt(variance + epsilon) over the axes from `axis` on, times gamma, plus beta; mean and variance are
+    results too, with dims of 1 there. gamma and beta broadcast from the last axis."""
+
+    axis: int
+    epsilon: float
+
+    def shape(self, x: Operand, gamma: Operand | None = None, beta: Operand | None = None) -> list[Shape]:
+        start = check_axis(self.axis, len(x.shape), "begin_norm_axis")
+        if 0 in x.shape:
+            raise OpError(f"no elements in {list(x.shape)}")
+        for name, operand in (("gamma", gamma), ("beta", beta)):
+            if operand is not None and broadcast(x, operand) != x.shape:
+                raise OpError(f"{list(operand.shape)} does not fit {list(x.shape)}", name)
+        statistics = (*x.shape[:start], *(1 for _ in x.shape[start:]))
+        return [x.shape, statistics, statistics]
+
+    def reference(self, x: Array, gamma: Array | None = None, beta: Array | None = None) -> list[Array]:
+        axes = tuple(range(check_axis(self.axis, x.ndim), x.ndim))
+        wide = x.astype(np.float64)
+        mean = wide.mean(axis=axes, keepdims=True)
+        variance = wide.var(axis=axes, keepdims=True)
+        y = (wide - mean) / np.sqrt(variance + self.epsilon)
+        if gamma is not None:
+            y = y * gamma
+        if beta is not None:
+            y = y + beta
+        return [each.astype(x.dtype) for each in (y, mean, variance)]

@@ -1,4 +1,4 @@
-"""Elementwise ops with parameters of their own, and choices between operands (CONVENTIONS MS-O4, O5, O10)."""
+"""Elementwise ops with parameters of their own, and choices between operands (graph-conventions.md MS-O4, O5, O10)."""
 
 from __future__ import annotations
 
@@ -72,11 +72,15 @@ class PRelu(Op):
 
 @dataclass(frozen=True, slots=True)
 class Select(Op):
-    """x where the condition is not 0, else y; a vector as condition chooses along axis 0 (TensorFlow)."""
+    """x where the condition is not 0, else y; a vector as condition chooses along axis 0 (TensorFlow), or with
+    `broadcasting` all three follow numpy's rule (SelectV2)."""
 
     exact: ClassVar[bool] = True
+    broadcasting: bool = False
 
     def shape(self, condition: Operand, x: Operand, y: Operand) -> Shape:
+        if self.broadcasting:
+            return broadcast(condition, x, y)
         if x.shape != y.shape:
             raise OpError(f"{list(x.shape)} and {list(y.shape)} differ")
         if condition.shape not in (x.shape, x.shape[:1]):
@@ -84,7 +88,7 @@ class Select(Op):
         return x.shape
 
     def reference(self, condition: Array, x: Array, y: Array) -> Array:
-        if condition.shape != x.shape:
+        if condition.shape != x.shape and not self.broadcasting:
             condition = condition.reshape(aligned_shape(condition.shape, 0, x.ndim))
         return np.where(condition != 0, x, y)
 

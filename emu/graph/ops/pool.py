@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,10 +43,9 @@ class Pool(Op):
 
     Padding never wins the maximum, and the average divides by the number of real elements. `before_pad` zeros are real
     elements. `ceil`: sizes round up, but a last window that starts beyond input and leading pad is dropped.
-    `whole`: the window is the whole map (CONVENTIONS OM-O6).
+    `whole`: the window is the whole map (graph-conventions.md OM-O6).
     """
 
-    half: ClassVar[bool] = True
     mode: PoolMode
     window: Pair = (1, 1)
     strides: Pair = (1, 1)
@@ -58,7 +56,7 @@ class Pool(Op):
     channel_last: bool = False
     before_pad: Pads = NO_PADS
 
-    def _geometry(self, size: Pair) -> tuple[Pair, Pads, Pair]:
+    def geometry(self, size: Pair) -> tuple[Pair, Pads, Pair]:
         """Window, pads with the room that ceil needs at the end, result size; `size` has its before_pad."""
         if self.whole:
             return size, NO_PADS, (1, 1)
@@ -91,7 +89,7 @@ class Pool(Op):
                     raise OpError(f"{list(self.pads)} leaves windows {list(self.window)} without input", "pad")
         if min(size) < 1:
             raise OpError(f"map {list(size)} is empty")
-        _, pads, out = self._geometry(size)
+        _, pads, out = self.geometry(size)
         if min(out) < 1:
             raise OpError(f"{list(self.window)} exceeds the padded input {list(size)}", "window")
         full = padded_size(size, pads)
@@ -102,10 +100,11 @@ class Pool(Op):
         if self.channel_last:
             x = x.transpose(0, 3, 1, 2)
         x = pad_map(x, self.before_pad)
-        return x, *self._geometry((x.shape[2], x.shape[3]))
+        return x, *self.geometry((x.shape[2], x.shape[3]))
 
     def _finished(self, y: Array) -> Array:
-        return np.ascontiguousarray(y.transpose(0, 2, 3, 1)) if self.channel_last else y
+        # a view: the next op on maps wants the channels first again
+        return y.transpose(0, 2, 3, 1) if self.channel_last else y
 
     def reference(self, x: Array) -> Array:
         x, window, pads, out = self._prepared(x)
@@ -130,24 +129,23 @@ class Pool(Op):
             mean: Array = flat.mean(axis=2)
             return self._finished(mean.reshape(*x.shape[:2], 1, 1))
         n, channels, height, width = x.shape
-        wide = np.dtype(np.float32) if x.dtype == np.float16 else x.dtype
-        block = (height + pads[0] + pads[1]) * (width + pads[2] + pads[3]) * wide.itemsize
+        block = (height + pads[0] + pads[1]) * (width + pads[2] + pads[3]) * x.itemsize
         step = max(1, PIECE_BYTES // max(block, 1))
         if n == 1 and channels <= step:
-            return self._finished(self._piece(x, wide, window, pads, out).astype(x.dtype, copy=False))
+            return self._finished(self._piece(x, window, pads, out))
         y = np.empty((n, channels, *out), x.dtype)
         for image in range(n):
             for start in range(0, channels, step):
                 piece = x[image : image + 1, start : start + step]
-                y[image, start : start + step] = self._piece(piece, wide, window, pads, out)[0]
+                y[image, start : start + step] = self._piece(piece, window, pads, out)[0]
         return self._finished(y)
 
-    def _piece(self, x: Array, dtype: np.dtype[Any], window: Pair, pads: Pads, out: Pair) -> Array:
-        """Some channels of one image, in `dtype`."""
+    def _piece(self, x: Array, window: Pair, pads: Pads, out: Pair) -> Array:
+        """Some channels of one image."""
         if self.mode is PoolMode.MAX:
             lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-            return _reduce(np.maximum, pad_map(x, pads, lowest, dtype), window, self.strides, out)
-        y = _reduce(np.add, pad_map(x, pads, dtype=dtype), window, self.strides, out)
+            return _reduce(np.maximum, pad_map(x, pads, lowest), window, self.strides, out)
+        y = _reduce(np.add, pad_map(x, pads), window, self.strides, out)
         counts = [
             np.minimum(starts + window[at], x.shape[2 + at]) - np.maximum(starts, 0)
             for at in (0, 1)

@@ -1,4 +1,4 @@
-"""Integer products: quantise the input, sum integers exactly, scale the sums (CONVENTIONS OM-Q, om-format.md 7.1).
+"""Integer products: quantise the input, sum integers, scale the sums (graph-conventions.md OM-Q, om-format.md 7.1).
 
 Products of integers are summed in floating point, which is exact while every partial sum is below 2^24 (float32) or
 2^53 (float64): that is what makes them fast.
@@ -7,8 +7,8 @@ Products of integers are summed in floating point, which is exact while every pa
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,6 @@ class Scheme:
 class QuantisedProduct(Op):
     """A product (without epilogue) on integers; operands x, weight, [bias]."""
 
-    half: ClassVar[bool] = True
     product: Conv | ConvTranspose | FullConnection | MatMul
     scheme: Scheme
 
@@ -74,19 +73,19 @@ class QuantisedProduct(Op):
             raise OpError(f"filter is {weight.dtype}, integers are needed", "filter")
         if x.dtype.kind == "f" and self.scheme.multiplier is None and self.scheme.step is None:
             raise OpError(f"a {x.dtype} input needs an input scale", "quantize_param.scale")
-        channels = shape[self._axis]
+        channels = shape[self.axis]
         if self.scheme.scale.size not in (1, channels):
             raise OpError(f"{self.scheme.scale.size} output scales for {channels} channels", "scale_value")
         return shape
 
     @property
-    def _axis(self) -> int:
+    def axis(self) -> int:
         """The channel axis of the result."""
         if isinstance(self.product, MatMul):
             return -1
         return 3 if not isinstance(self.product, FullConnection) and self.product.channel_last else 1
 
-    def _terms(self, weight: Array) -> int:
+    def terms(self, weight: Array) -> int:
         """Products in one sum."""
         if isinstance(self.product, MatMul):
             return int(weight.shape[-1 if self.product.transpose_b else -2])
@@ -100,21 +99,35 @@ class QuantisedProduct(Op):
         return self._read_out(self.product.reference(q, w), bias)
 
     def fast(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
-        q = self.scheme.quantise(x)
+        compute, w = self._prepared(weight, kept=False)
+        return self._summed(compute, x, w, bias)
+
+    def bind(self, *constants: Array | None) -> Callable[..., Array | list[Array]]:
+        weight = constants[1]
+        if weight is None:
+            return self.fast
+        compute, w = self._prepared(weight, kept=True)
+        return lambda x, _, bias=None: self._summed(compute, x, w, bias)
+
+    def _prepared(self, weight: Array, kept: bool) -> tuple[Callable[..., Array | list[Array]], Array]:
+        """The product, and the weight without its offset in the type in which sums of its products are exact."""
         # most weights have no offset, and are widened once, to the type they are multiplied in
         w = weight - np.asarray(self.scheme.offset_weight) if np.any(self.scheme.offset_weight) else weight
         span = self.scheme.highest - self.scheme.lowest
-        widest = self._terms(weight) * span * max(float(w.max(initial=0)), -float(w.min(initial=0)))
-        dtype = np.float32 if widest < FLOAT32_EXACT else np.float64
+        widest = self.terms(weight) * span * max(float(w.max(initial=0)), -float(w.min(initial=0)))
+        w = w.astype(np.float32 if widest < FLOAT32_EXACT else np.float64, copy=False)
         product = replace(self.product, direct=True) if isinstance(self.product, Conv) else self.product
-        total = product.fast(q.astype(dtype, copy=False), w.astype(dtype, copy=False))
+        return product.bind(None, w) if kept else product.fast, w
+
+    def _summed(self, compute: Callable[..., Array | list[Array]], x: Array, w: Array, bias: Array | None) -> Array:
+        total = compute(self.scheme.quantise(x).astype(w.dtype, copy=False), w)
         assert isinstance(total, np.ndarray)
         return self._read_out(total, bias)
 
     def _read_out(self, total: Array, bias: Array | None) -> Array:
         scheme = self.scheme
         shape = [1] * total.ndim
-        shape[self._axis] = -1
+        shape[self.axis] = -1
         scale = scheme.scale.reshape(shape if scheme.scale.size > 1 else [1] * total.ndim)
         none = np.zeros((1,) * total.ndim)
         whole = real = none

@@ -1,4 +1,4 @@
-"""Reductions: over several axes, or to the place of the best element (CONVENTIONS MS-O11)."""
+"""Reductions: over several axes, or to the place of the best element (graph-conventions.md MS-O11)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ class Reduction(StrEnum):
     PROD = "prod"
     SUM = "sum"
     SUM_OF_SQUARES = "sum of squares"
+    SUM_OF_MAGNITUDES = "sum of magnitudes"
+    NORM = "norm"
+    ALL = "all"
 
 
 def _widest(x: Array) -> Array:
     """Sums and products run in the widest type of the kind and are rounded once."""
-    return x.astype({"f": np.float64, "i": np.int64, "u": np.uint64}[x.dtype.kind])
+    return x.astype({"f": np.float64, "i": np.int64, "u": np.uint64, "b": np.int64}[x.dtype.kind])
 
 
 _REDUCERS: dict[Reduction, Callable[[Array, tuple[int, ...]], Array]] = {
@@ -38,6 +41,9 @@ _REDUCERS: dict[Reduction, Callable[[Array, tuple[int, ...]], Array]] = {
     Reduction.PROD: lambda x, axes: np.prod(_widest(x), axis=axes, keepdims=True),
     Reduction.SUM: lambda x, axes: np.sum(_widest(x), axis=axes, keepdims=True),
     Reduction.SUM_OF_SQUARES: lambda x, axes: np.sum(np.square(_widest(x)), axis=axes, keepdims=True),
+    Reduction.SUM_OF_MAGNITUDES: lambda x, axes: np.sum(np.abs(_widest(x)), axis=axes, keepdims=True),
+    Reduction.NORM: lambda x, axes: np.sqrt(np.sum(np.square(_widest(x)), axis=axes, keepdims=True)),
+    Reduction.ALL: lambda x, axes: np.asarray(np.all(x != 0, axis=axes, keepdims=True)),
 }
 
 
@@ -60,7 +66,7 @@ class Reduce(Op):
 
     def shape(self, x: Operand) -> Shape:
         axes = self._axes(len(x.shape))
-        if self.reduction not in (Reduction.SUM, Reduction.PROD, Reduction.SUM_OF_SQUARES) and any(
+        if self.reduction in (Reduction.MEAN, Reduction.MAX, Reduction.MIN) and any(
             x.shape[axis] == 0 for axis in axes
         ):
             raise OpError(f"{self.reduction} of no elements", "axes")
@@ -103,19 +109,22 @@ class ArgBest(Op):
 
 @dataclass(frozen=True, slots=True)
 class TopK(Op):
-    """The `k` largest elements of the last axis, descending, and their places as int32 (MS-O14)."""
+    """The `k` largest elements along `axis`, descending, and their places as int32 (MS-O14)."""
 
     k: int
+    axis: int = -1
 
     def shape(self, x: Operand) -> list[Shape | None]:
-        if not x.shape or not 1 <= self.k <= x.shape[-1]:
-            raise OpError(f"the best {self.k} along the last axis of {list(x.shape)}", "k")
-        found = (*x.shape[:-1], self.k)
+        axis = check_axis(self.axis, len(x.shape))
+        if not 1 <= self.k <= x.shape[axis]:
+            raise OpError(f"the best {self.k} along axis {axis} of {list(x.shape)}", "k")
+        found = (*x.shape[:axis], self.k, *x.shape[axis + 1 :])
         return [found, found]
 
     def reference(self, x: Array) -> list[Array]:
-        places = best_places(x, x.ndim - 1, self.k, largest=True)
-        return [np.take_along_axis(x, places, -1), places.astype(np.int32)]
+        axis = check_axis(self.axis, x.ndim)
+        places = best_places(x, axis, self.k, largest=True)
+        return [np.take_along_axis(x, places, axis), places.astype(np.int32)]
 
 
 def best_places(x: Array, axis: int, count: int, largest: bool) -> Array:

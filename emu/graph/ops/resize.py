@@ -1,4 +1,4 @@
-"""Maps sampled at another size (CONVENTIONS MS-O12)."""
+"""Maps sampled at another size (graph-conventions.md MS-O12)."""
 
 from __future__ import annotations
 
@@ -39,10 +39,12 @@ def resample(x: Array, axis: int, positions: Array, sampling: Sampling, *, half_
 
 @dataclass(frozen=True, slots=True)
 class Resize(Op):
-    """Both map axes brought to a new size without half-pixel shift (TensorFlow 1).
+    """Both map axes brought to a new size, as TensorFlow does it.
 
     src = dst * in / out, nearest takes the element below; with `align_corners` src = dst * (in - 1) / (out - 1),
-    nearest rounds half up.
+    nearest rounds half up; with `half_pixel_centers` src = (dst + 0.5) * in / out, linear half an element before it,
+    and nearest too where `shifted` is set (MindSpore Lite).
+    Linear results of integers are float64.
     """
 
     height: int
@@ -50,6 +52,18 @@ class Resize(Op):
     sampling: Sampling
     align_corners: bool = False
     channels_last: bool = False
+    half_pixel_centers: bool = False
+    shifted: bool = False
+
+    def _positions(self, length: int, size: int) -> Array:
+        steps = np.arange(size, dtype=np.float64)
+        if self.align_corners:
+            return steps * (length - 1) / max(size - 1, 1)
+        if self.half_pixel_centers:
+            centres = (steps + 0.5) * length / size
+            centred = self.sampling is Sampling.NEAREST and not self.shifted
+            return centres if centred else np.clip(centres - 0.5, 0, None)
+        return steps * length / size
 
     def _axes(self) -> tuple[int, int]:
         return (1, 2) if self.channels_last else (2, 3)
@@ -70,13 +84,9 @@ class Resize(Op):
         sizes = zip(self._axes(), (self.height, self.width), strict=True)
         # the axis that shrinks most first: what lies between is never larger than it must be
         for axis, size in sorted(sizes, key=lambda each: each[1] / x.shape[each[0]]):
-            steps = np.arange(size, dtype=np.float64)
-            if self.align_corners:
-                positions = steps * (x.shape[axis] - 1) / max(size - 1, 1)
-            else:
-                positions = steps * x.shape[axis] / size
+            positions = self._positions(x.shape[axis], size)
             y = resample(y, axis, positions, self.sampling, half_up=self.align_corners)
-        return y.astype(x.dtype)
+        return y.astype(x.dtype) if x.dtype.kind == "f" or self.sampling is Sampling.NEAREST else y
 
 
 @dataclass(frozen=True, slots=True)

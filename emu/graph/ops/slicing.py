@@ -1,11 +1,11 @@
-"""Parts of a tensor, and tensors made larger by what they hold (CONVENTIONS MS-O8 to O10)."""
+"""Parts of a tensor, and tensors made larger by what they hold (graph-conventions.md MS-O8 to O10)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class Slice(Op):
     end: tuple[int, ...] = ()
     stride: tuple[int, ...] = ()
 
-    def _slices(self, shape: Shape) -> tuple[slice, ...]:
+    def slices(self, shape: Shape) -> tuple[slice, ...]:
         need_count(self.begin, len(shape), "begin")
         if self.end or self.stride:
             need_count(self.end, len(shape), "end")
@@ -40,10 +40,10 @@ class Slice(Op):
         return tuple(slices)
 
     def shape(self, x: Operand) -> Shape:
-        return _sliced(x.shape, self._slices(x.shape))
+        return _sliced(x.shape, self.slices(x.shape))
 
     def reference(self, x: Array) -> Array:
-        return x[self._slices(x.shape)]
+        return x[self.slices(x.shape)]
 
 
 def _sliced(shape: Shape, slices: Sequence[slice]) -> Shape:
@@ -79,7 +79,7 @@ class StridedSlice(Op):
     new_axis_mask: int = 0
     shrink_axis_mask: int = 0
 
-    def _selectors(self, shape: Shape) -> tuple[slice | int | None, ...]:
+    def selectors(self, shape: Shape) -> tuple[slice | int | None, ...]:
         """What numpy takes: a slice an axis, an int where the axis goes, None where a new one comes."""
         entries = len(self.begin)
         need_count(self.end, entries, "end")
@@ -125,7 +125,7 @@ class StridedSlice(Op):
     def shape(self, x: Operand) -> Shape:
         found: list[int] = []
         axis = 0
-        for selector in self._selectors(x.shape):
+        for selector in self.selectors(x.shape):
             if selector is None:
                 found.append(1)
                 continue
@@ -135,7 +135,7 @@ class StridedSlice(Op):
         return tuple(found)
 
     def reference(self, x: Array) -> Array:
-        return np.asarray(x[self._selectors(x.shape)])
+        return np.asarray(x[self.selectors(x.shape)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class CaffeCrop(Op):
     axis: int
     offsets: tuple[int, ...] = ()
 
-    def _slices(self, x: Shape, reference: Shape) -> tuple[slice, ...]:
+    def slices(self, x: Shape, reference: Shape) -> tuple[slice, ...]:
         axis = check_axis(self.axis, len(x))
         need_rank(reference, len(x), "reference")
         cropped = len(x) - axis
@@ -162,10 +162,10 @@ class CaffeCrop(Op):
         return tuple(slices)
 
     def shape(self, x: Operand, reference: Operand) -> Shape:
-        return _sliced(x.shape, self._slices(x.shape, reference.shape))
+        return _sliced(x.shape, self.slices(x.shape, reference.shape))
 
     def reference(self, x: Array, reference: Array) -> Array:
-        return x[self._slices(x.shape, reference.shape)]
+        return x[self.slices(x.shape, reference.shape)]
 
 
 class PadMode(StrEnum):
@@ -174,21 +174,26 @@ class PadMode(StrEnum):
     CONSTANT = "constant"
     REFLECT = "reflect"
     SYMMETRIC = "symmetric"
+    EDGE = "edge"
 
 
 @dataclass(frozen=True, slots=True)
 class Pad(Op):
-    """New elements before and after each axis: zeros, or the tensor mirrored without (reflect) or with its edge."""
+    """New elements before and after each axis: `value`, the tensor mirrored without (reflect) or with its edge
+    (symmetric), or the edge repeated."""
 
     mode: PadMode
     paddings: tuple[int, ...]
+    value: float = 0.0
 
     def _pairs(self, shape: Shape) -> list[tuple[int, int]]:
         need_count(self.paddings, 2 * len(shape), "paddings")
         pairs = list(zip(self.paddings[::2], self.paddings[1::2], strict=True))
         for axis, (pair, size) in enumerate(zip(pairs, shape, strict=True)):
             limit = size - (self.mode is PadMode.REFLECT)
-            if min(pair) < 0 or (self.mode is not PadMode.CONSTANT and max(pair) > max(limit, 0)):
+            mirrored = self.mode in (PadMode.REFLECT, PadMode.SYMMETRIC)
+            empty_edge = self.mode is PadMode.EDGE and not size and any(pair)
+            if min(pair) < 0 or (mirrored and max(pair) > max(limit, 0)) or empty_edge:
                 raise OpError(f"{self.mode} padding {list(pair)} of {size} elements (axis {axis})", "paddings")
         return pairs
 
@@ -196,7 +201,9 @@ class Pad(Op):
         return tuple(before + size + after for (before, after), size in zip(self._pairs(x.shape), x.shape, strict=True))
 
     def reference(self, x: Array) -> Array:
-        return np.pad(x, self._pairs(x.shape), mode=self.mode.value)
+        more: dict[str, Any] = {"constant_values": self.value} if self.mode is PadMode.CONSTANT else {}
+        padded: Array = np.pad(x, self._pairs(x.shape), mode=self.mode.value, **more)
+        return padded
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -20,7 +19,6 @@ _BLOCK = 1 << 16
 class Softmax(Op):
     """exp(x - max) / sum over `axes`, or its logarithm; in float64, so that x - max keeps every bit of x."""
 
-    half: ClassVar[bool] = True
     axes: tuple[int, ...]
     log: bool = False
 

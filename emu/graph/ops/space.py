@@ -1,4 +1,4 @@
-"""Blocks of a map moved between its place, its channels and its batch (CONVENTIONS MS-O13)."""
+"""Blocks of a map moved between its place, its channels and its batch (graph-conventions.md MS-O13)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def check_positive(values: Pair, attribute: str) -> None:
 
 
 def same_pads(size: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> Pads:
-    """TensorFlow's SAME: out = ceil(in / stride), the smaller half of the padding first (CONVENTIONS OM-O2)."""
+    """TensorFlow's SAME: out = ceil(in / stride), the smaller half of the pads first (graph-conventions.md OM-O2)."""
     pads: list[int] = []
     for length, k, s, d in zip(size, kernel, stride, dilation, strict=True):
         total = max((-(-length // s) - 1) * s + (k - 1) * d + 1 - length, 0)

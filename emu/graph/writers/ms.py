@@ -14,8 +14,8 @@ import numpy as np
 
 from emu.graph import layouts
 from emu.graph.ir import Array, Layout
-from emu.graph.readers.ms_file import GraphDef
-from emu.graph.readers.ms_tensors import DTYPES
+from emu.graph.readers.ms.file import GraphDef
+from emu.graph.readers.ms.tensors import DTYPES
 from emu.schemas import fbs
 from emu.schemas.generated import ms_v0_5
 
@@ -39,8 +39,13 @@ _PREPEND = {
 
 def write(graph_def: GraphDef) -> bytes:
     """The bytes of a .ms file: no identifier, no size prefix (ms-predict.md 1)."""
+    return finished(graph_def)
+
+
+def finished(root: fbs.Table, identifier: bytes | None = None) -> bytes:
+    """The buffer that holds a root table, with a file identifier of four bytes or without one."""
     builder = flatbuffers.Builder(1024)
-    builder.Finish(_table(builder, graph_def))
+    builder.Finish(_table(builder, root), file_identifier=identifier)
     return bytes(builder.Output())
 
 

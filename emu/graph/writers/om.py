@@ -6,7 +6,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from emu.graph.readers.om_container import HEADER_SIZE, MAGIC, MODEL_DEF, VERSION_2, WEIGHTS_DATA
+from emu.graph.readers.om.container import HEADER_SIZE, MAGIC, MODEL_DEF, VERSION_2, WEIGHTS_DATA
 from emu.schemas import ge_ir_pb2, om_pb2
 
 VERSION_1 = 0x10000000

@@ -14,10 +14,10 @@ import numpy as np
 
 from emu.errors import GraphError, GraphStatus
 from emu.graph.ir import Array, Graph, Layout, Node, Tensor
-from emu.graph.readers import om_domi
-from emu.graph.readers.om_domi_site import FILTER_FORMATS, MATRIX_FORMATS, VECTOR_FORMATS, OpReader, op_kind
-from emu.graph.readers.om_ge_ops import MEANINGS
-from emu.graph.readers.om_types import DOMI_DTYPES, PROTO_DTYPES
+from emu.graph.readers.om import domi
+from emu.graph.readers.om.domi_site import FILTER_FORMATS, MATRIX_FORMATS, VECTOR_FORMATS, OpReader, op_kind
+from emu.graph.readers.om.ge_ops import MEANINGS
+from emu.graph.readers.om.types import DOMI_DTYPES, PROTO_DTYPES
 from emu.graph.writers.om import Constants, write_om
 from emu.schemas import ge_ir_pb2, om_pb2
 
@@ -49,7 +49,7 @@ class _Writer:
 
     def write(self) -> ge_ir_pb2.ModelDef:
         # the reader has worked out the logical dims of packed tensors
-        read = om_domi.read_domi(memoryview(self.model.SerializeToString()), self.weights)
+        read = domi.read_domi(memoryview(self.model.SerializeToString()), self.weights)
         self.tensors = {node.name: [read.tensors[at] for at in node.outputs] for node in read.nodes}
         message = ge_ir_pb2.ModelDef(name=self.model.name, version=2, custom_version="1.0.0")
         message.attr["stream_num"].i = self.model.stream_num

@@ -7,16 +7,15 @@ the firmware's own status; a returned Wait is what the action waits for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from emu.hw.execution import Execution
 from emu.hw.handlers import channels, config, flow, misc, units, waiting
 from emu.hw.waits import Wait
-from emu.sequencer.actions import ActionType as A
+from emu.wire.actions import ActionType as A
 
-if TYPE_CHECKING:
-    from emu.hw.firmware import Firmware
-
-Handler = Callable[["Firmware", Any], "Wait | None"]
+# each takes the class of its own action, which no type of the table can say; tests/hw/test_handlers.py holds it
+Handler = Callable[[Execution, Any], Wait | None]
 
 HANDLERS: dict[A, Handler] = {
     A.FETCH_CFG_CHANNEL_DESCRIPTORS: config.fetch_cfg_channel_descriptors,

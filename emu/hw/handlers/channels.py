@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
 
+from emu.hw.application import chip_settings
+from emu.hw.execution import Execution
 from emu.hw.handlers.units import check_network
 from emu.hw.passes import OpenedInput
-from emu.hw.status import FirmwareStatus as S
-from emu.hw.status import FirmwareStopError, require
-from emu.hw.vdma import Channel, Edge, EdgeKind, HostBufferInfo
-from emu.sequencer.actions import StreamRegInfo
+from emu.hw.vdma import UNMAPPED, Channel, Edge, EdgeKind, HostBufferInfo
 from emu.sequencer.program import Direction
+from emu.wire.actions import (
+    ActivateBoundaryInput,
+    ActivateBoundaryOutput,
+    ActivateCacheInput,
+    ActivateCacheOutput,
+    ActivateDdrBufferInput,
+    ActivateDdrBufferOutput,
+    ActivateInterContextInput,
+    ActivateInterContextOutput,
+    ChangeVdmaToStreamMapping,
+    DeactivateVdmaChannel,
+    OpenBoundaryInputChannel,
+    OpenBoundaryOutputChannel,
+    PauseVdmaChannel,
+    ResumeVdmaChannel,
+    StreamRegInfo,
+    ValidateVdmaChannel,
+)
+from emu.wire.status import FirmwareStatus as S
+from emu.wire.status import FirmwareStopError, require
 
-if TYPE_CHECKING:
-    from emu.hw.firmware import Firmware
-
-_registers = attrgetter(*StreamRegInfo._fields)
+# what every runtime sends of them
+_registers = attrgetter(*(name for name in StreamRegInfo._fields if name not in StreamRegInfo._field_defaults))
 _buffer = attrgetter(*HostBufferInfo._fields)
+Opening = OpenBoundaryInputChannel | OpenBoundaryOutputChannel
+Activation = (
+    ActivateBoundaryInput
+    | ActivateBoundaryOutput
+    | ActivateInterContextInput
+    | ActivateInterContextOutput
+    | ActivateDdrBufferInput
+    | ActivateDdrBufferOutput
+    | ActivateCacheInput
+    | ActivateCacheOutput
+)
 MAX_STREAM_INDEX = 63  # the largest shmifo id that a runtime names (hef-compile.md 4.5)
 
 
-def open_boundary_input_channel(fw: Firmware, a: Any) -> None:
+def open_boundary_input_channel(fw: Execution, a: OpenBoundaryInputChannel) -> None:
     """Start the host side of a boundary input and register it with the burst-credits task."""
     check_network(fw, a.network_index)
     require(a.periph_bytes_per_buffer > 0, S.CONTEXT_SWITCH_STATUS_INVALID_BYTES_PER_BUFFER_VALUE, "0 periph bytes")
@@ -31,12 +59,12 @@ def open_boundary_input_channel(fw: Firmware, a: Any) -> None:
     )
 
 
-def open_boundary_output_channel(fw: Firmware, a: Any) -> None:
+def open_boundary_output_channel(fw: Execution, a: OpenBoundaryOutputChannel) -> None:
     """Start the host side of a boundary output."""
     _open(fw, a, Direction.D2H)
 
 
-def _open(fw: Firmware, a: Any, direction: Direction) -> Channel:
+def _open(fw: Execution, a: Opening, direction: Direction) -> Channel:
     vdma = fw.device.vdma
     channel = vdma.channel(a.packed_vdma_channel_id, direction)
     require(
@@ -47,36 +75,39 @@ def _open(fw: Firmware, a: Any, direction: Direction) -> Channel:
     info = _host_buffer(a)
     vdma.check_buffer(info, circular=True)
     channel.open(info)
-    channel.boundary = True
+    channel.boundary, channel.descriptors = True, vdma.host.lists.get(info.dma_address)
+    assert fw.application is not None
+    if any(channel.packed in context.maps for context in fw.application.contexts):
+        channel.mapped_stream = UNMAPPED  # activation maps nothing, where lists map by themselves
     # an input moves nothing before the first RESUME
     channel.paused = direction is Direction.H2D
     channel.transfers_per_frame = fw.device.core.transfers.get(channel.packed, 1)
-    fw.device.memory_note("open", channel.packed, tuple(a))
+    fw.device.memory_note("open", channel.packed, chip_settings(a))
     if fw.tracing:
         fw.note = f"{channel.describe()} open"
     return channel
 
 
-def activate_boundary_input(fw: Firmware, a: Any) -> None:
+def activate_boundary_input(fw: Execution, a: ActivateBoundaryInput) -> None:
     """Configure the stream of a boundary input."""
     opened = fw.device.core.opened.get(a.packed_vdma_channel_id)
     edge = _activate(fw, a, EdgeKind.BOUNDARY, Direction.H2D, opened.network if opened else 0)
     _check_opened(fw, edge)
 
 
-def activate_boundary_output(fw: Firmware, a: Any) -> None:
+def activate_boundary_output(fw: Execution, a: ActivateBoundaryOutput) -> None:
     """Configure the stream of a boundary output."""
     check_network(fw, a.network_index)
     edge = _activate(fw, a, EdgeKind.BOUNDARY, Direction.D2H, a.network_index)
     _check_opened(fw, edge)
 
 
-def activate_inter_context_input(fw: Firmware, a: Any) -> None:
+def activate_inter_context_input(fw: Execution, a: ActivateInterContextInput) -> None:
     """Configure both sides of a channel that reads what an earlier context left in memory."""
     _activate(fw, a, EdgeKind.INTER_CONTEXT, Direction.H2D, a.network_index)
 
 
-def activate_inter_context_output(fw: Firmware, a: Any) -> None:
+def activate_inter_context_output(fw: Execution, a: ActivateInterContextOutput) -> None:
     """Configure both sides of a channel that leaves frames in memory for a later context."""
     check_network(fw, a.network_index)
     edge = _activate(fw, a, EdgeKind.INTER_CONTEXT, Direction.D2H, a.network_index)
@@ -91,7 +122,7 @@ def activate_inter_context_output(fw: Firmware, a: Any) -> None:
     )
 
 
-def activate_ddr_buffer_input(fw: Firmware, a: Any) -> None:
+def activate_ddr_buffer_input(fw: Execution, a: ActivateDdrBufferInput) -> None:
     """Configure the consuming side of a DDR portal."""
     edge = _activate(fw, a, EdgeKind.DDR, Direction.H2D, 0)
     edge.connected_d2h = a.connected_d2h_packed_vdma_channel_id
@@ -103,26 +134,28 @@ def activate_ddr_buffer_input(fw: Firmware, a: Any) -> None:
     )
 
 
-def activate_ddr_buffer_output(fw: Firmware, a: Any) -> None:
+def activate_ddr_buffer_output(fw: Execution, a: ActivateDdrBufferOutput) -> None:
     """Configure the producing side of a DDR portal."""
-    _activate(fw, a, EdgeKind.DDR, Direction.D2H, 0)
+    edge = _activate(fw, a, EdgeKind.DDR, Direction.D2H, 0)
+    edge.buffered_rows = a.buffered_rows_count
 
 
-def activate_cache_input(fw: Firmware, a: Any) -> None:
+def activate_cache_input(fw: Execution, a: ActivateCacheInput) -> None:
     """Configure a channel that reads entries of a cache."""
     edge = _activate(fw, a, EdgeKind.CACHE, Direction.H2D, a.network_index)
     edge.carry(max(1, (a.total_desc_count - 1) // edge.buffer.descriptors_per_transfer))
 
 
-def activate_cache_output(fw: Firmware, a: Any) -> None:
+def activate_cache_output(fw: Execution, a: ActivateCacheOutput) -> None:
     """Configure a channel that writes `batch_size` entries of a cache."""
     check_network(fw, a.network_index)
-    require(a.batch_size > 0, S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE, "a cache output of 0 entries")
+    entries = getattr(a, "batch_size", 1)  # a runtime that does not send it moves all in one transfer
+    require(entries > 0, S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE, "a cache output of 0 entries")
     edge = _activate(fw, a, EdgeKind.CACHE, Direction.D2H, a.network_index)
-    edge.carry(a.batch_size)
+    edge.carry(entries)
 
 
-def _activate(fw: Firmware, a: Any, kind: EdgeKind, direction: Direction, network: int) -> Edge:
+def _activate(fw: Execution, a: Activation, kind: EdgeKind, direction: Direction, network: int) -> Edge:
     device = fw.device
     channel = device.vdma.channel(a.packed_vdma_channel_id, direction)
     registers = StreamRegInfo(*_registers(a))
@@ -164,24 +197,24 @@ def _activate(fw: Firmware, a: Any, kind: EdgeKind, direction: Direction, networ
     fw.activated_streams.add(key)
     if kind is not EdgeKind.BOUNDARY:
         channel.open(info)
-    channel.mapped_stream = None
-    channel.dummy = False
     edge = Edge(kind, channel, a.stream_index, network, registers, info, initial_credit)
     device.core.edges[key] = edge
-    device.memory_note(f"stream {direction.name}", a.stream_index, tuple(a))
+    device.memory_note(f"stream {direction.name}", a.stream_index, chip_settings(a))
     if fw.tracing:
         fw.note = edge.describe()
     return edge
 
 
+@lru_cache(maxsize=1 << 12)  # lists run again and again; what is refused ends a run
 def _check_registers(registers: StreamRegInfo, kind: EdgeKind, info: HostBufferInfo) -> None:
     require(
         registers.core_bytes_per_buffer > 0 and registers.periph_bytes_per_buffer > 0,
         S.CONTEXT_SWITCH_STATUS_INVALID_BYTES_PER_BUFFER_VALUE,
         lambda: f"{registers.core_bytes_per_buffer} core and {registers.periph_bytes_per_buffer} periph bytes a buffer",
     )
+    # an output with 0 core buffers is in a public HEF and runs (units.md 8); the rows of a DDR pair are counted in them
     require(
-        registers.core_buffers_per_frame > 0 and registers.periph_buffers_per_frame > 0,
+        registers.periph_buffers_per_frame > 0 and (registers.core_buffers_per_frame > 0 or kind is not EdgeKind.DDR),
         S.CONTEXT_SWITCH_STATUS_INVALID_BUFFERS_PER_FRAME_VALUE,
         lambda: (
             f"{registers.core_buffers_per_frame} core and {registers.periph_buffers_per_frame} periph buffers a frame"
@@ -191,7 +224,7 @@ def _check_registers(registers: StreamRegInfo, kind: EdgeKind, info: HostBufferI
         require(info.bytes_in_pattern > 0, S.VDMA_SERVICE_STATUS_TOO_LARGE_BYTES_IN_PATTERN, "a transfer of 0 bytes")
 
 
-def _check_opened(fw: Firmware, edge: Edge) -> None:
+def _check_opened(fw: Execution, edge: Edge) -> None:
     require(
         edge.channel.host_opened,
         S.VDMA_SERVICE_STATUS_CANNOT_FETCH_WHILE_ABORTED,
@@ -206,7 +239,7 @@ def _check_opened(fw: Firmware, edge: Edge) -> None:
         )
 
 
-def change_vdma_to_stream_mapping(fw: Firmware, a: Any) -> None:
+def change_vdma_to_stream_mapping(fw: Execution, a: ChangeVdmaToStreamMapping) -> None:
     """Route a boundary channel to a stream, or to a dummy so that its data is held back."""
     channel = fw.device.vdma.channel(a.packed_vdma_channel_id)
     require(
@@ -222,14 +255,14 @@ def change_vdma_to_stream_mapping(fw: Firmware, a: Any) -> None:
         fw.note = f"{channel.describe()} -> " + ("nowhere" if channel.dummy else f"stream {a.stream_index}")
 
 
-def pause_vdma_channel(fw: Firmware, a: Any) -> None:
+def pause_vdma_channel(fw: Execution, a: PauseVdmaChannel) -> None:
     """Hold a boundary channel back."""
     channel = _boundary(fw, a)
     channel.paused = True
     fw.device.memory_note("pause", channel.packed, (1,))
 
 
-def resume_vdma_channel(fw: Firmware, a: Any) -> None:
+def resume_vdma_channel(fw: Execution, a: ResumeVdmaChannel) -> None:
     """Let a boundary channel go on."""
     channel = _boundary(fw, a)
     channel.paused = False
@@ -237,7 +270,7 @@ def resume_vdma_channel(fw: Firmware, a: Any) -> None:
     fw.device.core.changed.notify()
 
 
-def _boundary(fw: Firmware, a: Any) -> Channel:
+def _boundary(fw: Execution, a: PauseVdmaChannel | ResumeVdmaChannel) -> Channel:
     direction = _direction(a.edge_layer_direction)
     channel = fw.device.vdma.channel(a.packed_vdma_channel_id)
     require(
@@ -255,12 +288,12 @@ def _boundary(fw: Firmware, a: Any) -> Channel:
     return channel
 
 
-def validate_vdma_channel(fw: Firmware, a: Any) -> None:
+def validate_vdma_channel(fw: Execution, a: ValidateVdmaChannel) -> None:
     """Assert that the channel has nothing left: no credits, nothing in a FIFO, no host descriptors if asked."""
     _check_end_of_context(fw, a)
 
 
-def deactivate_vdma_channel(fw: Firmware, a: Any) -> None:
+def deactivate_vdma_channel(fw: Execution, a: DeactivateVdmaChannel) -> None:
     """Close the channel, with the checks of VALIDATE."""
     edge = _check_end_of_context(fw, a)
     core = fw.device.core
@@ -273,7 +306,7 @@ def deactivate_vdma_channel(fw: Firmware, a: Any) -> None:
         fw.note = f"{edge.describe()} closed"
 
 
-def _check_end_of_context(fw: Firmware, a: Any) -> Edge:
+def _check_end_of_context(fw: Execution, a: DeactivateVdmaChannel | ValidateVdmaChannel) -> Edge:
     core = fw.device.core
     direction = _direction(a.edge_layer_direction)
     channel = fw.device.vdma.channel(a.packed_vdma_channel_id)
@@ -333,5 +366,5 @@ def _direction(value: int) -> Direction:
     return Direction(value)
 
 
-def _host_buffer(a: Any) -> HostBufferInfo:
+def _host_buffer(a: Opening | Activation) -> HostBufferInfo:
     return HostBufferInfo(*_buffer(a))

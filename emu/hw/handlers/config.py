@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from emu.hw.config import NEVER, ConfigChannel, ConfigSource
-from emu.hw.status import FirmwareStatus as S
-from emu.hw.status import FirmwareStopError, require
+from emu.hw.application import chip_settings
+from emu.hw.clock import NEVER
+from emu.hw.config.ccw import Run
+from emu.hw.config.channels import ConfigChannel, ConfigSource
+from emu.hw.execution import Execution
 from emu.hw.vdma import HostBufferInfo
 from emu.hw.waits import Wait, at, never
 from emu.sequencer.program import Direction
+from emu.wire.actions import ActivateCfgChannel, DeactivateCfgChannel, FetchCcwBursts, FetchCfgChannelDescriptors
+from emu.wire.notifications import nn_core_crc_error
+from emu.wire.status import FirmwareStatus as S
+from emu.wire.status import FirmwareStopError, require
 
-if TYPE_CHECKING:
-    from emu.hw.firmware import Firmware
 
-
-def activate_cfg_channel(fw: Firmware, a: Any) -> None:
+def activate_cfg_channel(fw: Execution, a: ActivateCfgChannel) -> None:
     """Program the channel on its host buffer; a prefetching one starts to read at once."""
     assert fw.application is not None and fw.context is not None
     channel = fw.device.vdma.channel(a.packed_vdma_channel_id, Direction.H2D)
+    channel.ever_open = True
     header = fw.application.header
     require(
-        a.config_stream_index < header.config_channels_count,
+        header.config_channels_count is None or a.config_stream_index < header.config_channels_count,
         S.CONTEXT_SWITCH_STATUS_INVALID_CONFIG_STREAM_INDEX,
         lambda: f"config stream {a.config_stream_index}: the application has {header.config_channels_count}",
     )
@@ -51,12 +53,12 @@ def activate_cfg_channel(fw: Firmware, a: Any) -> None:
         a.config_stream_index,
         ConfigChannel(channel.packed, a.config_stream_index, source, fw.context.bursts[a.config_stream_index]),
     )
-    fw.device.memory_note("config", a.config_stream_index, tuple(a))
+    fw.device.memory_note("config", a.config_stream_index, chip_settings(a))
     if fw.tracing:
         fw.note = f"config stream {a.config_stream_index} on {channel.describe()}"
 
 
-def fetch_cfg_channel_descriptors(fw: Firmware, a: Any) -> None:
+def fetch_cfg_channel_descriptors(fw: Execution, a: FetchCfgChannelDescriptors) -> None:
     """Make more descriptors of a config channel available; their records are written as they arrive."""
     device = fw.device
     require(a.descriptors_count > 0, S.CONTEXT_SWITCH_STATUS_INVALID_CREDITS_SIZE, "0 config descriptors requested")
@@ -64,10 +66,14 @@ def fetch_cfg_channel_descriptors(fw: Firmware, a: Any) -> None:
     run = device.config.fetch_descriptors(channel, a.descriptors_count)
     size = a.descriptors_count * channel.source.desc_page_size
     channel.busy_until = device.config_fetch(channel, fw.now, size)
+    if device.logic.active:
+        _arrived(fw, channel, run, 0, run.count)
+    assert fw.context is not None
+    fw.context.config_bytes += run.size
     _moved(fw, channel, run.size)
 
 
-def fetch_ccw_bursts(fw: Firmware, a: Any) -> None:
+def fetch_ccw_bursts(fw: Execution, a: FetchCcwBursts) -> None:
     """Let more CCW records of a prefetching channel through."""
     device = fw.device
     channel = device.config.channels.get(a.config_stream_index)
@@ -76,12 +82,19 @@ def fetch_ccw_bursts(fw: Firmware, a: Any) -> None:
             S.CSM_CONFIG_MANAGER_STATUS_CSM_NOT_ENABLED_WHILE_TRYING_TO_FETCH_CONFIG,
             f"config stream {a.config_stream_index} is not active",
         )
+    first = channel.next_record
     size = device.config.fetch_bursts(channel, a.ccw_bursts)
     channel.busy_until = device.config_fetch(channel, fw.now, size)
-    _moved(fw, channel, size)
+    if device.logic.active:
+        run = device.config.cache.whole(channel.config_stream_index, channel.source)
+        _arrived(fw, channel, run, first, channel.next_record - first)
+    assert fw.context is not None
+    fw.context.config_bytes += size
+    if fw.probe.tracer is not None:
+        _moved(fw, channel, size)
 
 
-def deactivate_cfg_channel(fw: Firmware, a: Any) -> Wait | None:
+def deactivate_cfg_channel(fw: Execution, a: DeactivateCfgChannel) -> Wait | None:
     """Close the channel once everything fetched is consumed; nothing may be left over."""
     device = fw.device
     channel = device.config.channels.get(a.config_stream_index)
@@ -100,15 +113,22 @@ def deactivate_cfg_channel(fw: Firmware, a: Any) -> Wait | None:
     return at(channel.busy_until, f"config stream {a.config_stream_index} to drain", "config bus idle")
 
 
-def _on_channel(fw: Firmware, packed: int) -> ConfigChannel:
+def _on_channel(fw: Execution, packed: int) -> ConfigChannel:
     for channel in fw.device.config.channels.values():
         if channel.channel == packed:
             return channel
     raise FirmwareStopError(S.VDMA_SERVICE_STATUS_CANNOT_FETCH_WHILE_ABORTED, f"config channel {packed} is not active")
 
 
-def _moved(fw: Firmware, channel: ConfigChannel, size: int) -> None:
-    assert fw.context is not None
-    fw.context.config_bytes += size
+def _arrived(fw: Execution, channel: ConfigChannel, run: Run, first: int, count: int) -> None:
+    """Checked records act once they have landed."""
+    at = channel.busy_until
+    refused = fw.device.logic.arrived(channel.config_stream_index, run, first, count, at)
+    if refused:
+        fw.device.notify(nn_core_crc_error(refused), at)
+
+
+def _moved(fw: Execution, channel: ConfigChannel, size: int) -> None:
+    """What the trace says of a fetch."""
     if fw.tracing:
         fw.note, fw.note_bytes = f"config stream {channel.config_stream_index}", size

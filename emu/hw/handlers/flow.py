@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from emu.hw.execution import Execution
 from emu.hw.handlers.units import check_network
-from emu.hw.status import FirmwareStatus as S
-from emu.hw.status import FirmwareStopError, require
 from emu.hw.tasks import BurstJob, DdrPair
 from emu.hw.vdma import EdgeKind
 from emu.sequencer.program import Direction
-
-if TYPE_CHECKING:
-    from emu.hw.firmware import Firmware
+from emu.wire.actions import (
+    AddDdrPairInfo,
+    BurstCreditsTaskReset,
+    BurstCreditsTaskStart,
+    ChangeBoundaryInputBatch,
+    DdrBufferingReset,
+    DdrBufferingStart,
+    FetchDataFromVdmaChannel,
+)
+from emu.wire.status import FirmwareStatus as S
+from emu.wire.status import FirmwareStopError, require
 
 CREDIT_BYTES = 1
 CREDIT_DESCRIPTORS = 2
 
 
-def fetch_data_from_vdma_channel(fw: Firmware, a: Any) -> None:
+def fetch_data_from_vdma_channel(fw: Execution, a: FetchDataFromVdmaChannel) -> None:
     """Give an input its credits: a job of the burst-credits task for a boundary, descriptors at once for the rest."""
     device = fw.device
     check_network(fw, a.network_index)
@@ -54,9 +59,10 @@ def fetch_data_from_vdma_channel(fw: Firmware, a: Any) -> None:
         lambda: f"{edge.describe()} was already given the credits of its batch",
     )
     edge.network = a.network_index
-    edge.fetched = True
+    edge.fetched, edge.batch = True, fw.batch
+    edge.granted = a.frame_periph_size * fw.batch
     if edge.kind is EdgeKind.BOUNDARY:
-        device.burst.add(BurstJob(channel.packed, a.stream_index, a.network_index, a.frame_periph_size))
+        device.burst.add(BurstJob(channel.packed, a.stream_index, a.network_index, a.frame_periph_size, fw.batch))
     else:
         require(
             a.frame_periph_size * fw.batch < edge.buffer.total_desc_count
@@ -73,7 +79,7 @@ def fetch_data_from_vdma_channel(fw: Firmware, a: Any) -> None:
         fw.note = edge.describe()
 
 
-def burst_credits_task_start(fw: Firmware, a: Any) -> None:
+def burst_credits_task_start(fw: Execution, a: BurstCreditsTaskStart) -> None:
     """Start feeding credits to the boundary inputs, frame by frame."""
     fw.device.burst.start()
     fw.device.memory_note("burst credits", 0, (1,))
@@ -82,13 +88,13 @@ def burst_credits_task_start(fw: Firmware, a: Any) -> None:
         fw.note = "burst-credits task, inputs " + ", ".join(str(job.stream) for job in fw.device.burst.jobs.values())
 
 
-def burst_credits_task_reset(fw: Firmware, a: Any) -> None:
+def burst_credits_task_reset(fw: Execution, a: BurstCreditsTaskReset) -> None:
     """Forget the jobs of the burst-credits task."""
     fw.device.burst.reset()
     fw.device.memory_note("burst credits", 0, (0,))
 
 
-def change_boundary_input_batch(fw: Firmware, a: Any) -> None:
+def change_boundary_input_batch(fw: Execution, a: ChangeBoundaryInputBatch) -> None:
     """Update the burst-credits job of a boundary input for the new batch."""
     device = fw.device
     channel = device.vdma.channel(a.packed_vdma_channel_id, Direction.H2D)
@@ -99,15 +105,18 @@ def change_boundary_input_batch(fw: Firmware, a: Any) -> None:
         )
     edge = device.core.edges.get((Direction.H2D, opened.stream))
     if edge is not None and edge.channel is channel and not channel.dummy:
-        edge.fetched = True
+        edge.fetched, edge.batch = True, fw.batch
+        edge.granted = opened.frame_periph_size * fw.batch
         if channel.packed not in device.burst.jobs:
-            device.burst.add(BurstJob(channel.packed, opened.stream, opened.network, opened.frame_periph_size))
+            job = BurstJob(channel.packed, opened.stream, opened.network, opened.frame_periph_size)
+            device.burst.add(job)
+        device.burst.jobs[channel.packed].batch = fw.batch
     device.memory_note("input batch", channel.packed, (fw.batch,))
     if fw.tracing:
         fw.note = f"{channel.describe()} batch {fw.batch}"
 
 
-def add_ddr_pair_info(fw: Firmware, a: Any) -> None:
+def add_ddr_pair_info(fw: Execution, a: AddDdrPairInfo) -> None:
     """Tell the DDR task of one more portal."""
     check_network(fw, a.network_index)
     core = fw.device.core
@@ -146,7 +155,7 @@ def add_ddr_pair_info(fw: Firmware, a: Any) -> None:
         fw.note = f"stream {d2h.stream} -> stream {h2d.stream}"
 
 
-def ddr_buffering_start(fw: Firmware, a: Any) -> None:
+def ddr_buffering_start(fw: Execution, a: DdrBufferingStart) -> None:
     """Start moving credits from the producers to the consumers of all pairs."""
     fw.device.ddr.start()
     fw.device.memory_note("ddr buffering", 0, (1,))
@@ -155,7 +164,7 @@ def ddr_buffering_start(fw: Firmware, a: Any) -> None:
         fw.note = f"DDR task, {len(fw.device.ddr.pairs)} pairs"
 
 
-def ddr_buffering_reset(fw: Firmware, a: Any) -> None:
+def ddr_buffering_reset(fw: Execution, a: DdrBufferingReset) -> None:
     """Forget all pairs and stop the DDR task."""
     fw.device.ddr.reset()
     fw.device.memory_note("ddr buffering", 0, (0,))

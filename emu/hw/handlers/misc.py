@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from emu.hw.config.addresses import MAPS
+from emu.hw.config.channels import FAMILIES
+from emu.hw.execution import Execution
 from emu.hw.handlers.units import check_network
-from emu.hw.status import FirmwareStatus as S
-from emu.hw.status import require
 from emu.hw.waits import Wait, at, never
-
-if TYPE_CHECKING:
-    from emu.hw.firmware import Firmware
+from emu.trace.hazards import Hazard
+from emu.wire.actions import Halt, Sleep, WriteDataByType
+from emu.wire.status import FirmwareStatus as S
+from emu.wire.status import require
 
 DATA_FROM_ACTION = 0
 DATA_BATCH_SIZE = 1
 MINIMAL_SLEEP_US = 1000  # hef-compile.md 2.2: shorter ones are refused by the runtime
 
 
-def write_data_by_type(fw: Firmware, a: Any) -> None:
+def write_data_by_type(fw: Execution, a: WriteDataByType) -> None:
     """reg = (reg & ~mask) | ((data << shift) & mask); data is the batch size for type 1 (hef-compile.md 2.2.2)."""
     check_network(fw, a.network_index)
     require(
@@ -30,14 +30,20 @@ def write_data_by_type(fw: Firmware, a: Any) -> None:
         S.CONTEXT_SWITCH_STATUS_WRITE_DATA_BY_TYPE_ACTION_INVALID_MEMORY_SPACE,
         f"address 0x{a.address:08X} is not a register",
     )
-    data = fw.batch if a.data_type == DATA_BATCH_SIZE else a.data
+    is_batch = a.data_type == DATA_BATCH_SIZE
+    data = fw.batch if is_batch else a.data
     value = (data << a.shift) & 0xFFFFFFFF if a.shift < 32 else 0
-    written = fw.device.memory.masked_write(a.address, value, a.mask)
+    written = fw.device.memory.masked_write(a.address, value, a.mask, noted=a.mask if is_batch else None)
+    device = fw.device
+    if device.logic.active and not MAPS[FAMILIES[fw.profile.config_style]].is_known(a.address):
+        assert fw.context is not None
+        what = f"0x{a.address:08X} is no address that is known"
+        device.hazard(Hazard("config-outside", fw.context.name, what), fw.now)
     if fw.tracing:
         fw.note = f"0x{a.address:08X} = 0x{written:08X}"
 
 
-def sleep(fw: Firmware, a: Any) -> Wait:
+def sleep(fw: Execution, a: Sleep) -> Wait:
     """Do nothing for `sleep_time` microseconds."""
     require(
         a.sleep_time >= MINIMAL_SLEEP_US,
@@ -47,6 +53,6 @@ def sleep(fw: Firmware, a: Any) -> Wait:
     return at(fw.now + a.sleep_time * 1000, f"sleep {a.sleep_time} us", "timer")
 
 
-def halt(fw: Firmware, a: Any) -> Wait:
+def halt(fw: Execution, a: Halt) -> Wait:
     """Stop for good."""
     return never("HALT", "the list says HALT: the core CPU stops here")

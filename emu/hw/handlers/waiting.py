@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from emu.hw.execution import Execution
 from emu.hw.handlers.units import check_network
-from emu.hw.status import FirmwareStatus as S
-from emu.hw.status import FirmwareStopError, require
 from emu.hw.vdma import Edge
 from emu.hw.waits import Wait, at, never
 from emu.sequencer.program import Direction
-
-if TYPE_CHECKING:
-    from emu.hw.firmware import Firmware
+from emu.wire.actions import (
+    ApplicationChangeInterrupt,
+    InputChannelTransferDoneInterrupt,
+    LcuInterrupt,
+    ModuleConfigDoneInterrupt,
+    OutputChannelTransferDoneInterrupt,
+    SequencerDoneInterrupt,
+    WaitForCacheUpdated,
+    WaitForDmaIdle,
+    WaitForNms,
+)
+from emu.wire.status import FirmwareStatus as S
+from emu.wire.status import FirmwareStopError, require
 
 MAX_CONFIG_MODULES = 64
 
 
-def lcu_interrupt(fw: Firmware, a: Any) -> Wait:
+def lcu_interrupt(fw: Execution, a: LcuInterrupt) -> Wait | None:
     """Wait until an LCU has seen its count x batch."""
     lcu = fw.device.clusters.lcu(a.packed_lcu_id)
+    if lcu.frames >= lcu.target and fw.grant_at is None and fw.probe.tracer is None:
+        return None  # nobody has to hear of it, and no frames have to be let in
     what = f"{lcu.describe()} done"
 
     def ready() -> int | None:
@@ -29,15 +38,21 @@ def lcu_interrupt(fw: Firmware, a: Any) -> Wait:
         if not lcu.counting:
             return [f"{lcu.describe()} is not enabled: no ENABLE_LCU started it"]
         lines = [f"{lcu.describe()} has seen {lcu.frames} of {lcu.target} frames"]
+        if lcu.target > fw.batch:
+            lines.append(f"{lcu.describe()}: it counts to a batch of {lcu.target}, the host's is {fw.batch}")
         return lines + frames_chain(fw, lcu.network)
 
     return Wait(what, ready, chain, what, data=True, hopeless=lambda: not lcu.counting and not lcu.done)
 
 
-def sequencer_done_interrupt(fw: Firmware, a: Any) -> Wait:
+def sequencer_done_interrupt(fw: Execution, a: SequencerDoneInterrupt) -> Wait:
     """Wait for the sequencer of a cluster."""
     sequencer = fw.device.clusters.sequencer(a.sequencer_index)
     what = f"cluster {sequencer.cluster} sequencer done"
+    logic = fw.device.logic
+    if logic.active:
+        done = logic.take_sequencer_done(sequencer.cluster)
+        return never(what, logic.why_not_done(sequencer.cluster), data=True) if done is None else at(done, what, what)
     if sequencer.done_at is not None:
         return at(sequencer.done_at, what, what)
     if fw.profile.config_starts_units and fw.device.config.channels:
@@ -46,7 +61,7 @@ def sequencer_done_interrupt(fw: Firmware, a: Any) -> Wait:
     return never(what, f"cluster {sequencer.cluster}: no TRIGGER_SEQUENCER started its sequencer", data=True)
 
 
-def module_config_done_interrupt(fw: Firmware, a: Any) -> Wait:
+def module_config_done_interrupt(fw: Execution, a: ModuleConfigDoneInterrupt) -> Wait:
     """Wait until every config fetch so far has been consumed (house rule, firmware-actions.md 8)."""
     require(
         a.module_index < MAX_CONFIG_MODULES,
@@ -66,17 +81,24 @@ def module_config_done_interrupt(fw: Firmware, a: Any) -> Wait:
             f"config stream {c.config_stream_index}: {config.outstanding_bursts(c)} bursts never arrive" for c in short
         )
         return never(f"module {a.module_index} config done", names)
+    if fw.device.logic.active:
+        # one record raises it, and this wait clears it (units.md 1)
+        raised = fw.device.logic.take_config_done(a.module_index, fw.now)
+        what = f"module {a.module_index} config done"
+        if raised is None:
+            return never(what, f"no record of the configuration raised {a.module_index} before this wait")
+        return at(raised, what, "config bus idle")
     return at(round(fw.device.bus.idle_at), f"module {a.module_index} config done", "config bus idle")
 
 
-def output_channel_transfer_done_interrupt(fw: Firmware, a: Any) -> Wait:
+def output_channel_transfer_done_interrupt(fw: Execution, a: OutputChannelTransferDoneInterrupt) -> Wait:
     """Wait until the batch's frames of an output are in host memory."""
     check_network(fw, a.network_index)
     edge = _output(fw, a)
     return _transferred(fw, edge, f"output stream {edge.stream} transferred")
 
 
-def input_channel_transfer_done_interrupt(fw: Firmware, a: Any) -> Wait:
+def input_channel_transfer_done_interrupt(fw: Execution, a: InputChannelTransferDoneInterrupt) -> Wait:
     """Wait until the batch's frames of an input were fetched; the runtime never sends it."""
     edge = fw.device.core.edges.get((Direction.H2D, a.stream_index))
     if edge is None or edge.channel.packed != a.packed_vdma_channel_id:
@@ -87,13 +109,13 @@ def input_channel_transfer_done_interrupt(fw: Firmware, a: Any) -> Wait:
     return _transferred(fw, edge, f"input stream {edge.stream} transferred")
 
 
-def wait_for_dma_idle(fw: Firmware, a: Any) -> Wait:
+def wait_for_dma_idle(fw: Execution, a: WaitForDmaIdle) -> Wait:
     """Wait until the channel of an output is idle; for outputs of variable size."""
     edge = _output(fw, a)
     return _transferred(fw, edge, f"{edge.channel.describe()} idle")
 
 
-def wait_for_nms(fw: Firmware, a: Any) -> Wait:
+def wait_for_nms(fw: Execution, a: WaitForNms) -> Wait:
     """Wait until the NMS path (aggregator and output buffers) is idle."""
     device = fw.device
 
@@ -102,11 +124,14 @@ def wait_for_nms(fw: Firmware, a: Any) -> Wait:
             return fw.clock.time
         return None
 
-    what = f"NMS aggregator {a.aggregator_index} idle"
+    what = (
+        f"NMS aggregator {a.aggregator_index}, cluster {a.pred_cluster_ob_cluster_index} "
+        f"output buffer {a.pred_cluster_ob_index} idle"
+    )
     return Wait(what, ready, lambda: frames_chain(fw, None), what, data=True)
 
 
-def application_change_interrupt(fw: Firmware, a: Any) -> Wait:
+def application_change_interrupt(fw: Execution, a: ApplicationChangeInterrupt) -> Wait:
     """Stay until the host resets, switches the application or the batch."""
     return Wait(
         "application change",
@@ -117,16 +142,16 @@ def application_change_interrupt(fw: Firmware, a: Any) -> Wait:
     )
 
 
-def wait_for_cache_updated(fw: Firmware, a: Any) -> Wait:
+def wait_for_cache_updated(fw: Execution, a: WaitForCacheUpdated) -> Wait:
     """Tell the host that the cache offset is to move, and wait for its signal."""
     device = fw.device
-    if device.runtime == "4.23":
-        device.report_start_update_cache_offset()
-    expected = device.cache_signals_used + 1
-    device.cache_signals_used = expected
+    if device.wire.runtime.asks_for_cache_offset:
+        device.report_start_update_cache_offset(fw.now)
+    device.cache.awaited += 1
+    expected = device.cache.awaited
 
     def ready() -> int | None:
-        return fw.clock.time if device.cache_signals >= expected else None
+        return fw.clock.time if device.cache.signals >= expected else None
 
     return Wait(
         "cache updated",
@@ -137,7 +162,7 @@ def wait_for_cache_updated(fw: Firmware, a: Any) -> Wait:
     )
 
 
-def frames_chain(fw: Firmware, network: int | None) -> list[str]:
+def frames_chain(fw: Execution, network: int | None) -> list[str]:
     """Why the frames do not come: who would have to act."""
     passes = fw.device.core.passes
     if not passes:
@@ -148,12 +173,11 @@ def frames_chain(fw: Firmware, network: int | None) -> list[str]:
             continue
         total = "endless" if one.limit is None else one.limit
         lines.append(f"frames of {one.context.name}: {one.completed} of {total} delivered, {one.launched} launched")
-        if one.blocked:
-            lines.append(one.blocked)
+        lines += [why for why in (one.held, one.blocked) if why]
     return lines
 
 
-def _transferred(fw: Firmware, waited: Edge, what: str) -> Wait:
+def _transferred(fw: Execution, waited: Edge, what: str) -> Wait:
     key = (waited.direction, waited.stream)
 
     def present() -> Edge:
@@ -165,13 +189,13 @@ def _transferred(fw: Firmware, waited: Edge, what: str) -> Wait:
 
     def chain() -> list[str]:
         edge = present()
-        own = f"{edge.describe()}: {edge.done} of {fw.batch} frames ({edge.channel.counters()})"
+        own = f"{edge.describe()}: {edge.done} of {fw.batch} frames ({edge.channel.progress()})"
         return [own, *frames_chain(fw, edge.network)]
 
     return Wait(what, ready, chain, what, data=True)
 
 
-def _output(fw: Firmware, a: Any) -> Edge:
+def _output(fw: Execution, a: OutputChannelTransferDoneInterrupt | WaitForDmaIdle) -> Edge:
     edge = fw.device.core.edges.get((Direction.D2H, a.stream_index))
     if edge is None or edge.channel.packed != a.packed_vdma_channel_id:
         raise FirmwareStopError(

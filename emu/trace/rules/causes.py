@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from emu.trace import semantics
 from emu.trace.reader import Record
 from emu.trace.rules.rule import Rule, application_begins
+from emu.wire import semantics
 
 
 class ConfigureBeforeData(Rule):
@@ -16,6 +16,7 @@ class ConfigureBeforeData(Rule):
 
     name = "configure-before-data"
     kinds = ("context_begin", "action", "transfer")
+    actions = semantics.ACTIVATES | semantics.OPENS
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -46,6 +47,14 @@ class CreditsBeforeInput(Rule):
 
     name = "credits-before-input"
     kinds = ("context_begin", "action", "transfer")
+    actions = frozenset(
+        {
+            "BURST_CREDITS_TASK_START",
+            "FETCH_DATA_FROM_VDMA_CHANNEL",
+            "CHANGE_BOUNDARY_INPUT_BATCH",
+            "ADD_DDR_PAIR_INFO",
+        }
+    )
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -85,6 +94,7 @@ class WaitHasCause(Rule):
 
     name = "wait-has-cause"
     kinds = ("context_begin", "unit", "transfer", "action")
+    actions = semantics.TRIGGERS_SEQUENCER | semantics.ENABLES_LCU | semantics.CONFIG_FETCHES | semantics.AWAITS
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -93,11 +103,11 @@ class WaitHasCause(Rule):
         self._enabled: set[str] = set()
         self._fetched: set[str] = set()
 
-    def check(self, record: Record) -> Iterator[str]:
+    def check(self, record: Record) -> Iterable[str]:
         kind = record["kind"]
         if kind == "action":
-            yield from self._action(record["action"], record.get("arguments", {}))
-        elif kind == "unit":
+            return self._action(record["action"], record.get("arguments", {}))
+        if kind == "unit":
             self._done.add(record.get("unit", ""))
         elif kind == "transfer":
             self._done.add(semantics.channel_of(record.get("unit", "")))
@@ -107,17 +117,19 @@ class WaitHasCause(Rule):
             if application_begins(record):
                 self._enabled.clear()
                 self._fetched.clear()
+        return ()
 
-    def _action(self, action: str, arguments: dict[str, Any]) -> Iterator[str]:
-        if action == "TRIGGER_SEQUENCER":
+    def _action(self, action: str, arguments: dict[str, Any]) -> Iterable[str]:
+        if action in semantics.TRIGGERS_SEQUENCER:
             self._triggered.add(semantics.sequencer_name(arguments["cluster_index"]))
         elif action in semantics.ENABLES_LCU:
             self._enabled.add(semantics.lcu_name(arguments["packed_lcu_id"]))
         elif action in semantics.CONFIG_FETCHES:
             self._fetched.add(action)
-        unit = semantics.awaited(action, arguments, self.runtime)
-        if not unit or unit == "NMS":
-            return
+        unit = semantics.awaited(action, arguments, self.runtime) if action in semantics.AWAITS else ""
+        return self._ended(action, unit) if unit and unit != "NMS" else ()
+
+    def _ended(self, action: str, unit: str) -> Iterator[str]:
         if unit == "config bus":
             if not self._fetched:
                 yield f"{action} ended although nothing was fetched"
@@ -141,7 +153,10 @@ class WaitEnds(Rule):
         super().__init__(runtime)
         self._waiting: dict[str, int] = {}
 
-    def check(self, record: Record) -> Iterator[str]:
+    def check(self, record: Record) -> Iterable[str]:
+        return self._check(record) if self._waiting or record["kind"] == "wait" else ()
+
+    def _check(self, record: Record) -> Iterator[str]:
         context = record.get("context", "")
         if record["kind"] == "wait":
             if context in self._waiting:

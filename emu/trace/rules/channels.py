@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from emu.trace import semantics
 from emu.trace.reader import Record
 from emu.trace.rules.rule import Rule, application_begins
+from emu.wire import semantics
 
 _STATUS_CHANGE = "CHANGE_CONTEXT_SWITCH_STATUS"
-_NEEDS_ACTIVE = frozenset(
-    {
-        "FETCH_DATA_FROM_VDMA_CHANNEL",
-        "FETCH_CFG_CHANNEL_DESCRIPTORS",
-        "VALIDATE_VDMA_CHANNEL",
-        "INPUT_CHANNEL_TRANSFER_DONE_INTERRUPT",
-        "OUTPUT_CHANNEL_TRANSFER_DONE_INTERRUPT",
-        "WAIT_FOR_DMA_IDLE_ACTION",
-    }
-)
+_ACTIVATES = semantics.ACTIVATES | semantics.OPENS_CONFIG
+_NEEDS_ACTIVE = semantics.CONFIG_FETCHES | semantics.WAITS | {"FETCH_DATA_FROM_VDMA_CHANNEL", "VALIDATE_VDMA_CHANNEL"}
 
 
 class ClosedChannel(Rule):
@@ -28,6 +20,7 @@ class ClosedChannel(Rule):
 
     name = "closed-channel"
     kinds = ("context_begin", "transfer", "action")
+    actions = semantics.CLOSES | _ACTIVATES | (_NEEDS_ACTIVE & semantics.ON_CHANNEL) | semantics.CONFIG_FETCHES
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -46,20 +39,20 @@ class ClosedChannel(Rule):
 
     def _action(self, action: str, arguments: dict[str, Any]) -> Iterator[str]:
         stream = f"config stream {arguments.get('config_stream_index')}"
-        if action == "FETCH_CCW_BURSTS":
+        if action in semantics.CONFIG_FETCHES and "config_stream_index" in arguments:
             if stream in self._closed:
                 yield f"{action} on {stream}, which is closed"
             return
         if "packed_vdma_channel_id" not in arguments:
             return
         channel = self._channel(arguments)
-        if action in ("DEACTIVATE_VDMA_CHANNEL", "DEACTIVATE_CFG_CHANNEL"):
+        if action in semantics.CLOSES:
             if channel in self._closed:
                 yield f"{action} on {channel}, which is closed"
             self._closed.add(channel)
-            if action == "DEACTIVATE_CFG_CHANNEL":
+            if "config_stream_index" in arguments:
                 self._closed.add(stream)
-        elif action in semantics.ACTIVATES or action == "ACTIVATE_CFG_CHANNEL":
+        elif action in _ACTIVATES:
             self._closed -= {channel, stream}
         elif channel in self._closed and action in _NEEDS_ACTIVE:
             yield f"{action} on {channel}, which is closed"
@@ -71,6 +64,7 @@ class CreditsConserved(Rule):
 
     name = "credits-conserved"
     kinds = ("action", "launch", "transfer")
+    actions = semantics.OPENS
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
@@ -101,6 +95,8 @@ class CreditsConserved(Rule):
 
     def _launch(self, channel: str, transfers: int, descriptors: int) -> Iterator[str]:
         """Every transfer of a channel lies behind as many descriptors."""
+        if not isinstance(transfers, int | float):  # a text or list times a forged number would be memory
+            raise TypeError("transfers is no number")
         known = self._launched.setdefault(channel, (transfers, descriptors))
         if transfers * known[1] != known[0] * descriptors:
             yield (

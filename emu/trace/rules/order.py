@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from emu.trace.reader import Record
 from emu.trace.rules.rule import Rule
@@ -17,12 +17,18 @@ class TimeOrder(Rule):
         super().__init__(runtime)
         self._last = 0
 
-    def check(self, record: Record) -> Iterator[str]:
-        if record["ns"] < self._last:
-            yield f"{record['ns']} ns comes behind {self._last} ns"
-        if record.get("duration", 0) < 0:
-            yield f"a duration of {record['duration']} ns"
-        self._last = record["ns"]
+    def check(self, record: Record) -> Iterable[str]:
+        now, before = record["ns"], self._last
+        self._last = now
+        if now >= before and record.get("duration", 0) >= 0:
+            return ()
+        return self._wrong(now, before, record.get("duration", 0))
+
+    def _wrong(self, now: int, before: int, duration: int) -> Iterator[str]:
+        if now < before:
+            yield f"{now} ns comes behind {before} ns"
+        if duration < 0:
+            yield f"a duration of {duration} ns"
 
 
 class ContextOrder(Rule):
@@ -38,8 +44,13 @@ class ContextOrder(Rule):
         self._last = ""
         self._count: int | None = None
 
-    def check(self, record: Record) -> Iterator[str]:
+    def check(self, record: Record) -> Iterable[str]:
         kind, context = record["kind"], record.get("context", "")
+        if kind == "action" and self._open and self._open[-1] == context:
+            return ()
+        return self._check(kind, context)
+
+    def _check(self, kind: str, context: str) -> Iterator[str]:
         if kind == "context_begin":
             yield from self._begins(context)
         elif kind == "context_end":
@@ -47,7 +58,7 @@ class ContextOrder(Rule):
                 yield f"{context} ends, but {self._open[-1] if self._open else 'none'} is open"
             else:
                 self._open.pop()
-        elif kind == "action" and (not self._open or self._open[-1] != context):
+        else:
             yield f"an action of {context} while {self._open[-1] if self._open else 'none'} is open"
 
     def _begins(self, context: str) -> Iterator[str]:
@@ -99,7 +110,7 @@ class ActionOrder(Rule):
         self._partial: set[str] = set()  # contexts whose present run leaves something out
         self._begun = self._before = ""  # the context that began last, and the one before it
 
-    def check(self, record: Record) -> Iterator[str]:
+    def check(self, record: Record) -> Iterable[str]:
         context = record.get("context", "")
         if record["kind"] == "context_begin":
             if self._last.get(context, -1) >= 0:
@@ -109,14 +120,15 @@ class ActionOrder(Rule):
             self._last[context] = -1
             self._partial.discard(context)
             self._before, self._begun = self._begun, context
-            return
+            return ()
         index = record.get("action_index", -1)
         before = self._last.get(context, index - 1)  # the trace of a resumed run begins anywhere
         self._last[context] = index
-        if before == -1 and context.startswith("dynamic_") and context not in self._ran and self._leaves_out(index):
+        if before == -1 and context not in self._ran and context.startswith("dynamic_") and self._leaves_out(index):
             self._partial.add(context)
-        if index <= before or (index != before + 1 and context not in self._partial):
-            yield f"action {index} runs after " + (f"action {before}" if before >= 0 else f"{context} began")
+        if index == before + 1 or (index > before and context in self._partial):
+            return ()
+        return (f"action {index} runs after " + (f"action {before}" if before >= 0 else f"{context} began"),)
 
     def _leaves_out(self, index: int) -> bool:
         """Right behind the preliminary dynamic_0 lacks what was granted to it already; another context begins with

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from emu.trace import semantics
 from emu.trace.reader import Record
+from emu.wire import semantics
 
 
 class Rule:
-    """One invariant. `name` is what `emu check --trace` prints, `kinds` the records it looks at (none: all)."""
+    """One invariant. `name` is what `emu check --trace` prints, `kinds` the records it looks at (none: all), `actions`
+    those it looks at of the records of actions (None: all)."""
 
     name = ""
     kinds: tuple[str, ...] = ()
+    actions: frozenset[str] | None = None
 
     def __init__(self, runtime: str) -> None:
         self.runtime = runtime
@@ -23,7 +25,8 @@ class Rule:
         """The rule in a sentence."""
         return " ".join((cls.__doc__ or "").split())
 
-    def check(self, record: Record) -> Iterator[str]:
+    def check(self, record: Record) -> Iterable[str]:
+        """What is wrong with a record, in sentences; a generator, or nothing where that is quicker."""
         raise NotImplementedError
 
     def _channel(self, arguments: dict[str, Any]) -> str:

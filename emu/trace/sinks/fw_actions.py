@@ -10,17 +10,18 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from io import BufferedIOBase
-from typing import Any
+from typing import Any, BinaryIO
 
-from emu.sequencer.actions import PAYLOADS, TIMESTAMP_INIT, Action, ActionType, Repeated, decode
+from msgspec import Struct
+
+from emu.wire.actions import Action, ActionType
+from emu.wire.lists import HEADER_SIZE, REPEATED_HEADER_SIZE, TIMESTAMP_INIT, Repeated
+from emu.wire.wire import wire_of
 
 VERSION = "2.0"
 UNKNOWN = -1
-_HEADER_SIZE = 5
-_REPEATED_PAYLOAD = 3
-_ENGINE_SHIFT = {"4.23": 5, "5.2": 6}
+_REPEATED_PAYLOAD = REPEATED_HEADER_SIZE - HEADER_SIZE
 
 _NAMES = {
     ActionType.WAIT_FOR_NMS: "wait_for_nms_idle",
@@ -96,8 +97,7 @@ _DATA: dict[ActionType, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class DownloadedContext:
+class DownloadedContext(Struct, frozen=True):
     """One action list as DOWNLOAD_CONTEXT_ACTION_LIST returned it; `idle_time` in cycles."""
 
     name: str
@@ -107,8 +107,7 @@ class DownloadedContext:
     idle_time: int
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredRun:
+class MeasuredRun(Struct, frozen=True):
     """The lists of one network group after a run; -1 where a number is not known."""
 
     batch_size: int
@@ -131,9 +130,9 @@ def creation_time(seconds: int) -> str:
     )
 
 
-def md5(stream: BufferedIOBase) -> str:
+def md5(stream: BufferedIOBase | BinaryIO) -> str:
     """The hash of a whole file, as `file_hash` holds it."""
-    return hashlib.file_digest(stream, "md5").hexdigest()
+    return hashlib.file_digest(stream, "md5").hexdigest()  # type: ignore[arg-type]
 
 
 def profile(
@@ -195,9 +194,9 @@ def _context(context: DownloadedContext, runtime: str) -> dict[str, Any]:
 
 
 def _actions(context: DownloadedContext, runtime: str) -> Iterator[dict[str, Any]]:
-    for located in decode(context.data, runtime):
+    for located in wire_of(runtime).decode(context.data):
         entry = located.entry
-        address = context.base_address + located.offset + _HEADER_SIZE
+        address = context.base_address + located.offset + HEADER_SIZE
         stamp = TIMESTAMP_INIT - located.timestamp
         if not isinstance(entry, Repeated):
             yield _action(address, stamp, entry, runtime)
@@ -212,7 +211,7 @@ def _actions(context: DownloadedContext, runtime: str) -> Iterator[dict[str, Any
                 "sub_action_type": type_name(entry.of),
             },
         }
-        size = PAYLOADS[runtime][entry.of].size
+        size = wire_of(runtime).payloads[entry.of].size
         for index, item in enumerate(entry.items):
             yield _action(address + _REPEATED_PAYLOAD + index * size, stamp, item, runtime, index)
 
@@ -221,18 +220,23 @@ def _action(address: int, stamp: int, action: Action, runtime: str, sub: int | N
     head: dict[str, Any] = {"address": address, "timestamp": stamp, "type": type_name(action.type)}
     if sub is not None:
         head["sub_action_index"] = sub
-    return {**head, "data": dict(sorted(_data(action, runtime)))}
+    return {**head, "data": data_of(action, runtime)}
+
+
+def data_of(action: Action, runtime: str) -> dict[str, Any]:
+    """What the JSON shows of an action's arguments, by name in alphabetical order."""
+    return dict(sorted(_data(action, runtime)))
 
 
 def _data(action: Action, runtime: str) -> Iterator[tuple[str, Any]]:
     values = action.arguments()
-    shift = _ENGINE_SHIFT[runtime]
-    low = (1 << shift) - 1
+    place = wire_of(runtime).channel
     for key in _DATA[action.type]:
         if key in ("channel", "config_channel"):
             packed = values["packed_vdma_channel_id"]
-            yield "engine_index", packed >> shift
-            yield ("vdma_channel_index" if key == "channel" else "channel_index"), packed & low
+            engine, index = place(packed)
+            yield "engine_index", engine
+            yield ("vdma_channel_index" if key == "channel" else "channel_index"), index
         elif key == "lcu":
             yield "cluster_index", (values["packed_lcu_id"] & 0x70) >> 4  # firmware-actions.md 1
             yield "lcu_index", values["packed_lcu_id"] & 0xF
@@ -241,7 +245,8 @@ def _data(action: Action, runtime: str) -> Iterator[tuple[str, Any]]:
         elif key == "ddr_pair":
             for side in ("d2h", "h2d"):
                 packed = values[f"{side}_packed_vdma_channel_id"]
-                yield f"{side}_engine_index", packed >> shift
-                yield f"{side}_vdma_channel_index", packed & low
+                engine, index = place(packed)
+                yield f"{side}_engine_index", engine
+                yield f"{side}_vdma_channel_index", index
         else:
             yield key, values[key]

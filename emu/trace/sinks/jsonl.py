@@ -1,7 +1,7 @@
 """The trace as JSON lines: a header record, one record per event, an end record (docs/trace-schema.md).
 
 Lines are put together as text, since a dictionary an event costs twice as much: only strings are left to orjson, and
-they repeat.
+they repeat, as does all of a line that its subject says.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import BinaryIO
 
 import orjson
 
-from emu.trace.events import END, SCHEMA, SCHEMA_VERSION, Event, Header, Kind
+from emu.trace.events import END, SCHEMA, SCHEMA_VERSION, Event, Header, Kind, Occurrence, Record, Subject, event_of
 
+_MOST_KNOWN = 1 << 14
 _KINDS = {kind: f',"kind":"{kind.value}"' for kind in Kind}
 
 
@@ -24,15 +25,24 @@ class JsonlSink:
         self._count = 0
         self._last_ns = 0
         self._quoted = _Quoted()
+        self._heads = _Heads(self._quoted)
         stream.write(orjson.dumps({"schema": SCHEMA, "version": SCHEMA_VERSION, **header._asdict()}) + b"\n")
 
     def write(self, events: Sequence[Event]) -> None:
-        quoted = self._quoted
-        self._count += len(events)
-        self._last_ns = events[-1].ns
-        self._stream.write("".join([_line(event, quoted) for event in events]).encode())
-        if len(quoted) > _Quoted.MOST:
-            quoted.clear()
+        self.write_records(events)
+
+    def write_records(self, records: Sequence[Record]) -> None:
+        quoted, heads = self._quoted, self._heads
+        self._count += len(records)
+        self._last_ns = records[-1][0]
+        lines = [
+            _line(record, quoted) if isinstance(record, Event) else _occurrence(record, quoted, heads)
+            for record in records
+        ]
+        self._stream.write("".join(lines).encode())
+        for known in (quoted, heads):
+            if len(known) > _MOST_KNOWN:
+                known.clear()
 
     def close(self) -> None:
         self._stream.write(orjson.dumps({"ns": self._last_ns, "kind": END, "events": self._count}) + b"\n")
@@ -42,11 +52,33 @@ class JsonlSink:
 class _Quoted(dict[str, str]):
     """Strings as JSON has them."""
 
-    MOST = 1 << 14
-
     def __missing__(self, text: str) -> str:
         self[text] = found = orjson.dumps(text).decode()
         return found
+
+
+class _Heads(dict[Subject, str]):
+    """What comes between the time and the cause of a subject's lines."""
+
+    def __init__(self, quoted: _Quoted) -> None:
+        self._quoted = quoted
+
+    def __missing__(self, subject: Subject) -> str:
+        text = _line(event_of((0, subject, "", "", 0, 0)), self._quoted)
+        self[subject] = found = text.removeprefix('{"ns":0').removesuffix("}\n")
+        return found
+
+
+def _occurrence(record: Occurrence, quoted: _Quoted, heads: _Heads) -> str:
+    ns, subject, cause, woke, size, duration = record
+    text = f'{{"ns":{ns}{heads[subject]}'
+    if cause:
+        text += f',"cause":{quoted[cause]}'
+    if woke:
+        text += f',"woke":{quoted[woke]}'
+    if size:
+        text += f',"bytes":{size}'
+    return f'{text},"duration":{duration}}}\n' if duration else text + "}\n"
 
 
 def line(event: Event) -> str:

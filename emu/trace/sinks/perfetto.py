@@ -1,18 +1,20 @@
 """The trace for the Perfetto UI: TrackEvent protobuf, written as it comes.
 
 Tracks: one per context, cluster, LCU, sequencer, channel, and one for the control messages; counters for the credits
-of each channel and for what lies in each internal buffer. A flow leads from the action that started a unit to the
-action that waited for it. Field numbers are those of perfetto's trace_packet.proto and track_event.proto; the encoder
-is our own because two messages a slice leave no time for building objects.
+of each channel, the frames a second of each output, and what lies in each internal buffer and in all of them. A flow
+leads from the action that started a unit to the action that waited for it. Field numbers are those of perfetto's
+trace_packet.proto and track_event.proto; the encoder is our own because two messages a slice leave no time for
+building objects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import BinaryIO
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import BinaryIO, NamedTuple
 
-from emu.trace import semantics
-from emu.trace.events import Event, Header, Kind
+from emu.trace.events import Event, Header, Kind, Occurrence, Record, Subject, event_of
+from emu.wire import semantics
 
 _SEQUENCE = b"\x50\x01"  # TracePacket.trusted_packet_sequence_id = 1
 _PACKET, _TIMESTAMP = b"\x0a", b"\x40"  # Trace.packet, TracePacket.timestamp
@@ -23,6 +25,7 @@ _ANNOTATION, _CATEGORY, _FLOW, _FLOW_END = b"\x22", b"\xb2\x01", b"\xf9\x02", b"
 _ANNOTATION_NAME, _ANNOTATION_UINT, _ANNOTATION_TEXT = b"\x52", b"\x18", b"\x32"
 _BEGIN, _END, _INSTANT, _COUNT = (_TYPE + bytes([value]) for value in (1, 2, 3, 4))
 _UNIT_COUNT, _UNIT_BYTES = 2, 3  # CounterDescriptor.Unit
+_FLOW_BYTES = 8
 _CACHE_SIZE = 1 << 14
 _PROCESS_ID = 1
 
@@ -41,7 +44,7 @@ def varint(value: int) -> bytes:
 
 # a timestamp as its low 14 bits, which change, and the rest, which seldom does (a varint may be longer than it need be)
 _LOW_BITS = [bytes((value & 0x7F | 0x80, value >> 7 | 0x80)) for value in range(1 << 14)]
-_SIZES = [varint(size) for size in range(1 << 10)]
+_HEADS = [_PACKET + varint(size) + _TIMESTAMP for size in range(1 << 10)]  # of packets of so many bytes
 
 
 def _field(tag: bytes, data: bytes) -> bytes:
@@ -61,11 +64,14 @@ class PerfettoSink:
         self._tracks: dict[str, int] = {}
         self._out: list[bytes] = []
         self._ends: dict[int, bytes] = {}
-        self._actions: dict[object, tuple[bytes, str, str]] = {}
+        self._bodies: dict[tuple[bytes, int, str, str, bytes], bytes] = {}
+        self._actions: dict[tuple[Subject, str, str, int], _Action] = {}
         self._flows: dict[str, int] = {}
         self._next_flow = 1
         self._open: dict[str, str] = {}
         self._fill: dict[int, int] = {}
+        self._contexts_open: dict[int, int] = {}
+        self._arrived: dict[str, tuple[int, int]] = {}
         self._lcus_on: dict[str, set[str]] = {}
         self._last_ns = 0
         self._high, self._high_bytes = 0, b"\0"
@@ -76,18 +82,28 @@ class PerfettoSink:
     # -- Sink
 
     def write(self, events: Sequence[Event]) -> None:
-        for event in events:
-            if event.kind is Kind.ACTION:
-                self._action(event)
+        self.write_records(events)
+
+    def write_records(self, records: Sequence[Record]) -> None:
+        for record in records:
+            if not isinstance(record, Event) and record[1].kind is Kind.ACTION:
+                self._action(record)
             else:
+                event = event_of(record)
                 _WRITERS[event.kind](self, event)
-        self._last_ns = events[-1].ns
+        self._last_ns = records[-1][0]
         self._stream.write(b"".join(self._out))
         self._out.clear()
+        for known in (self._bodies, self._actions):
+            if len(known) > _CACHE_SIZE:
+                known.clear()
 
     def close(self) -> None:
         for track in list(self._open):
             self._close(track, self._last_ns)
+        for context, count in self._contexts_open.items():
+            for _ in range(count):  # the device stands in it for ever
+                self._emit(self._last_ns, self._end(context))
         self._stream.write(b"".join(self._out))
         self._out.clear()
         self._stream.flush()
@@ -102,7 +118,7 @@ class PerfettoSink:
         kind = _field(_COUNTER, b"\x18" + varint(counter)) if counter else b""
         return self._describe(name, _text(_NAME, name) + kind, parent)
 
-    def _context(self, event: Event) -> int:
+    def _context(self, event: Event | Subject) -> int:
         """The track of a context; those of further applications say whose they are."""
         if event.application <= 0:
             return self._track(event.context)
@@ -121,18 +137,23 @@ class PerfettoSink:
         high = ns >> 14
         if high != self._high:
             self._high, self._high_bytes = high, varint(high)
-        stamp = _TIMESTAMP + _LOW_BITS[ns & 0x3FFF] + self._high_bytes
-        size = len(stamp) + len(body)
-        self._out.append(_PACKET + (_SIZES[size] if size < len(_SIZES) else varint(size)) + stamp + body)
+        size = len(_TIMESTAMP) + 2 + len(self._high_bytes) + len(body)
+        head = _HEADS[size] if size < len(_HEADS) else _PACKET + varint(size) + _TIMESTAMP
+        self._out += (head, _LOW_BITS[ns & 0x3FFF], self._high_bytes, body)
 
     def _body(self, event_type: bytes, track: int, name: str, category: str = "", extra: bytes = b"") -> bytes:
         """Everything of a packet but its time."""
+        key = (event_type, track, name, category, extra)
+        known = self._bodies.get(key)
+        if known is not None:
+            return known
         event = event_type + _TRACK + varint(track)
         if name:
             event += _text(_EVENT_NAME, name)
         if category:
             event += _text(_CATEGORY, category)
-        return _SEQUENCE + _field(_TRACK_EVENT, event + extra)
+        found = self._bodies[key] = _SEQUENCE + _field(_TRACK_EVENT, event + extra)
+        return found
 
     def _end(self, track: int) -> bytes:
         body = self._ends.get(track)
@@ -147,7 +168,7 @@ class PerfettoSink:
     def _instant(self, ns: int, track: int, name: str, category: str, extra: bytes = b"") -> None:
         self._emit(ns, self._body(_INSTANT, track, name, category, extra))
 
-    def _begin(self, track: str, ns: int, name: str, category: str, parent: str = "") -> None:
+    def _begin(self, track: str, name: str, category: str, parent: str, ns: int) -> None:
         """Open the one slice that a unit's track holds at a time."""
         uuid = self._track(track, parent)
         if track in self._open:
@@ -161,79 +182,96 @@ class PerfettoSink:
 
     # -- events
 
-    def _action(self, event: Event) -> None:
-        action = event.action
-        arguments = event.arguments or {}
-        track = self._context(event)
-        key = (track, action, event.action_index, event.bytes, event.cause, event.woke, *arguments.values())
-        known = self._actions.get(key)
-        if known is None:
-            if len(self._actions) > _CACHE_SIZE:
-                self._actions.clear()
-            known = self._actions[key] = (
-                self._action_event(event, track),
-                semantics.started(action, arguments, self._runtime),
-                semantics.awaited(action, arguments, self._runtime),
-            )
-        body, started, awaited = known
-        if started or awaited:
-            body += self._flow_of(started, awaited)
-        self._emit(event.ns - event.duration, _SEQUENCE + _TRACK_EVENT + varint(len(body)) + body)
-        self._emit(event.ns, self._end(track))
-        if action in _UNIT_ACTIONS:
-            self._units(event, action, arguments)
+    def _action_event(self, event: Event) -> None:
+        subject = Subject(
+            event.kind, event.application, event.context, event.action_index, event.action, event.arguments
+        )
+        self._action((event.ns, subject, event.cause, event.woke, event.bytes, event.duration))
 
-    def _action_event(self, event: Event, track: int) -> bytes:
-        """The TrackEvent of an action without its flows."""
-        numbers = {"action_index": event.action_index, **(event.arguments or {})}
-        if event.bytes:
-            numbers["bytes"] = event.bytes
-        texts = {"woken_by": event.cause, "woke": event.woke}
-        parts = [_BEGIN, _TRACK, varint(track), _text(_EVENT_NAME, event.action), _text(_CATEGORY, "action")]
+    def _action(self, record: Occurrence) -> None:
+        ns, subject, cause, woke, size, duration = record
+        key = (subject, cause, woke, size)
+        action = self._actions.get(key)
+        if action is None:
+            action = self._actions[key] = self._prepared(subject, cause, woke, size)
+        self._emit(ns - duration, self._with_flow(action) if action.starts or action.ends else action.body)
+        self._emit(ns, action.end)
+        if action.effect is not None:
+            action.effect(ns)
+
+    def _prepared(self, subject: Subject, cause: str, woke: str, size: int) -> _Action:
+        arguments, track = subject.arguments or {}, self._context(subject)
+        numbers = {"action_index": subject.action_index, **arguments}
+        if size:
+            numbers["bytes"] = size
+        texts = {"woken_by": cause, "woke": woke}
+        parts = [_BEGIN, _TRACK, varint(track), _text(_EVENT_NAME, subject.action), _text(_CATEGORY, "action")]
         parts += [_annotation(name, value) for name, value in numbers.items()]
         parts += [_annotation(name, text) for name, text in texts.items() if text]
-        return b"".join(parts)
+        event = b"".join(parts)
+        starts = semantics.started(subject.action, arguments, self._runtime)
+        ends = "" if starts else semantics.awaited(subject.action, arguments, self._runtime)
+        flow = _FLOW if starts else _FLOW_END
+        size = len(event) + len(flow) + _FLOW_BYTES
+        return _Action(
+            _SEQUENCE + _field(_TRACK_EVENT, event),
+            _SEQUENCE + _TRACK_EVENT + varint(size) + event + flow,
+            self._end(track),
+            starts,
+            ends,
+            self._effect(subject.action, arguments) if subject.action in _UNIT_ACTIONS else None,
+        )
 
-    def _flow_of(self, started: str, awaited: str) -> bytes:
-        """The flow that starts at an action, or the one that ends at it."""
-        if started:
-            self._flows[started] = number = self._next_flow
+    def _with_flow(self, action: _Action) -> bytes:
+        """The packet with the flow that starts at an action, or the one that ends at it."""
+        if action.starts:
+            self._flows[action.starts] = number = self._next_flow
             self._next_flow += 1
-            return _FLOW + number.to_bytes(8, "little")
-        ended = self._flows.pop(awaited, 0)
-        return _FLOW_END + ended.to_bytes(8, "little") if ended else b""
-
-    def _units(self, event: Event, action: str, arguments: semantics.Arguments) -> None:
-        """What the action does to the tracks of units."""
-        ns = event.ns
-        if "packed_lcu_id" in arguments:
-            lcu = semantics.lcu_name(arguments["packed_lcu_id"])
-            cluster = f"cluster {arguments['packed_lcu_id'] >> 4}"
-            on = self._lcus_on.setdefault(cluster, set())
-            if action == "DISABLE_LCU":
-                self._close(lcu, ns)
-                on.discard(lcu)
-            else:
-                self._begin(lcu, ns, action, "unit", cluster)
-                on.add(lcu)
-            self._count(ns, f"{cluster} LCUs on", len(on), cluster, _UNIT_COUNT)
-        elif action == "TRIGGER_SEQUENCER":
-            cluster = f"cluster {arguments['cluster_index']}"
-            self._begin(f"{cluster} sequencer", ns, action, "unit", cluster)
         else:
-            channel = semantics.channel_name(arguments["packed_vdma_channel_id"], self._runtime)
-            if action in ("DEACTIVATE_VDMA_CHANNEL", "DEACTIVATE_CFG_CHANNEL"):
-                self._close(channel, ns)
-            else:
-                self._begin(channel, ns, action, "channel")
+            number = self._flows.pop(action.ends, 0)
+        return action.flowing + number.to_bytes(_FLOW_BYTES, "little") if number else action.body
+
+    def _effect(self, action: str, arguments: semantics.Arguments) -> Callable[[int], None]:
+        """What an action does, at a time, to the tracks of units."""
+        if "packed_lcu_id" in arguments:
+            packed = arguments["packed_lcu_id"]
+            place = f"cluster {packed >> 4}", semantics.lcu_name(packed)
+            return (
+                partial(self._lcu_off, *place)
+                if action in semantics.DISABLES_LCU
+                else partial(self._lcu_on, action, *place)
+            )
+        if action in semantics.TRIGGERS_SEQUENCER:
+            cluster = f"cluster {arguments['cluster_index']}"
+            return partial(self._begin, f"{cluster} sequencer", action, "unit", cluster)
+        channel = semantics.channel_name(arguments["packed_vdma_channel_id"], self._runtime)
+        if action in semantics.CLOSES:
+            return partial(self._close, channel)
+        return partial(self._begin, channel, action, "channel", "")
+
+    def _lcu_on(self, action: str, cluster: str, lcu: str, ns: int) -> None:
+        self._begin(lcu, action, "unit", cluster, ns)
+        self._lcus_on.setdefault(cluster, set()).add(lcu)
+        self._count_lcus(cluster, ns)
+
+    def _lcu_off(self, cluster: str, lcu: str, ns: int) -> None:
+        self._close(lcu, ns)
+        self._lcus_on.setdefault(cluster, set()).discard(lcu)
+        self._count_lcus(cluster, ns)
+
+    def _count_lcus(self, cluster: str, ns: int) -> None:
+        self._count(ns, f"{cluster} LCUs on", len(self._lcus_on[cluster]), cluster, _UNIT_COUNT)
 
     def _context_begin(self, event: Event) -> None:
         track = self._context(event)
         note = _annotation("application", max(0, event.application))
         self._emit(event.ns, self._body(_BEGIN, track, event.context, "context", note))
+        self._contexts_open[track] = self._contexts_open.get(track, 0) + 1
 
     def _context_end(self, event: Event) -> None:
-        self._emit(event.ns, self._end(self._context(event)))
+        track = self._context(event)
+        self._emit(event.ns, self._end(track))
+        self._contexts_open[track] = self._contexts_open.get(track, 0) - 1
 
     def _control(self, event: Event) -> None:
         extra = _annotation("bytes", event.bytes) + _annotation("reply", event.cause)
@@ -256,11 +294,23 @@ class PerfettoSink:
         self._instant(event.ns, self._track(channel), f"frame {event.frame}", "channel", extra)
         if event.cause.startswith("boundary"):
             self._credits(event, channel)
+            if event.unit.endswith("(D2H)"):
+                self._rate(event, channel)
             return
         address = (event.arguments or {}).get("dma_address", 0)
         change = event.bytes if event.unit.endswith("(D2H)") else -event.bytes
         self._fill[address] = max(0, self._fill.get(address, 0) + change)
         self._count(event.ns, f"buffer 0x{address:X} fill", self._fill[address], "", _UNIT_BYTES)
+        self._count(event.ns, "DDR occupancy", sum(self._fill.values()), "", _UNIT_BYTES)
+
+    def _rate(self, event: Event, channel: str) -> None:
+        """Frames a second of an output: those of an instant over the time until the next one's."""
+        since, frames = self._arrived.get(channel, (event.ns, 0))
+        if event.ns > since:
+            fps = round(frames * 1e9 / (event.ns - since))
+            self._count(event.ns, f"{channel} FPS", fps, channel, _UNIT_COUNT)
+            since, frames = event.ns, 0
+        self._arrived[channel] = since, frames + 1
 
     def _unit(self, event: Event) -> None:
         track = self._track(event.unit)
@@ -276,6 +326,18 @@ class PerfettoSink:
         """A wait is the length of its action's slice."""
 
 
+class _Action(NamedTuple):
+    """What the occurrences of an action have in common: its packet without time, without and with the tag of a flow,
+    the packet that ends it, what starts or ends flows there, and what it does to the tracks of units."""
+
+    body: bytes
+    flowing: bytes
+    end: bytes
+    starts: str
+    ends: str
+    effect: Callable[[int], None] | None
+
+
 def _annotation(name: str, value: int | str) -> bytes:
     if isinstance(value, str):
         return _field(_ANNOTATION, _text(_ANNOTATION_NAME, name) + _text(_ANNOTATION_TEXT, value))
@@ -284,11 +346,15 @@ def _annotation(name: str, value: int | str) -> bytes:
 
 _UNIT_ACTIONS = (
     semantics.ENABLES_LCU
+    | semantics.DISABLES_LCU
+    | semantics.TRIGGERS_SEQUENCER
     | semantics.OPENS
     | semantics.ACTIVATES
-    | {"DISABLE_LCU", "TRIGGER_SEQUENCER", "DEACTIVATE_VDMA_CHANNEL", "ACTIVATE_CFG_CHANNEL", "DEACTIVATE_CFG_CHANNEL"}
+    | semantics.OPENS_CONFIG
+    | semantics.CLOSES
 )
 _WRITERS = {
+    Kind.ACTION: PerfettoSink._action_event,
     Kind.CONTEXT_BEGIN: PerfettoSink._context_begin,
     Kind.CONTEXT_END: PerfettoSink._context_end,
     Kind.CONTROL: PerfettoSink._control,
@@ -297,6 +363,7 @@ _WRITERS = {
     Kind.UNIT: PerfettoSink._unit,
     Kind.NOTIFICATION: PerfettoSink._note,
     Kind.FAULT: PerfettoSink._note,
+    Kind.HAZARD: PerfettoSink._note,
     Kind.STALL: PerfettoSink._note,
     Kind.WAIT: PerfettoSink._nothing,
 }

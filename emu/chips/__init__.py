@@ -1,0 +1,1 @@
+"""Chips and runtimes as data, each number once, with its source."""

@@ -1,0 +1,17 @@
+"""The constants that a device answers to GET_HW_CONSTS."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class HwConsts(NamedTuple):
+    """The answer to GET_HW_CONSTS, in the order of cli.md."""
+
+    fifo_word_granularity: int
+    max_periph_buffers_per_frame: int
+    max_periph_bytes_per_buffer: int
+    max_acceptable_bytes_per_buffer: int
+    outbound_data_stream_size: int
+    should_optimize_credits: int
+    default_initial_credit_size: int

@@ -1,0 +1,1 @@
+"""`hailo_platform.common`."""

@@ -1,0 +1,1 @@
+"""The host: an open device, and what is built on it."""

@@ -1,0 +1,67 @@
+"""What crosses the borders of the device: control messages, register accesses, transfers; as records of a recording.
+
+The contents of frames and of memory blocks are kept as digests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import xxhash
+
+from emu.hw.inspection import Inspection
+from emu.hw.vdma import Channel, Edge
+
+Put = Callable[[dict[str, Any]], None]
+_LONGEST_KEPT = 64  # bytes of a block that are kept as they are
+
+
+class Recorder:
+    """Hands each crossing to `put`, in the order in which they happen. Frames are then played one by one."""
+
+    def __init__(self, chip: Inspection, put: Put) -> None:
+        self._chip = chip
+        self._put = put
+        chip.probe.observers.append(self)
+        chip.probe.write_hooks.append(self._written)
+        chip.probe.read_hooks.append(self._read)
+
+    def control(self, ns: int, request: bytes, reply: bytes) -> None:
+        self._put({"ns": ns, "kind": "control", "request": request.hex(), "reply": reply.hex()})
+
+    def launch(self, channel: Channel, transfers: int) -> None:
+        self._put(
+            {
+                "ns": self._chip.time,
+                "kind": "launch",
+                "channel": channel.packed,
+                "transfers": transfers,
+                "num_available": channel.num_available,
+            }
+        )
+
+    def transfer(self, edge: Edge, frame: int, digest: bytes) -> None:
+        self._put(
+            {
+                "ns": self._chip.time,
+                "kind": "transfer",
+                "channel": edge.channel.packed,
+                "stream": edge.stream,
+                "direction": edge.direction.name.lower(),
+                "frame": frame,
+                "num_processed": edge.channel.num_processed,
+                "digest": digest.hex(),
+            }
+        )
+
+    def _written(self, address: int, data: bytes) -> None:
+        record: dict[str, Any] = {"ns": self._chip.now, "kind": "write", "address": address}
+        if len(data) <= _LONGEST_KEPT:
+            record["data"] = data.hex()
+        else:
+            record |= {"bytes": len(data), "digest": xxhash.xxh3_128_hexdigest(data)}
+        self._put(record)
+
+    def _read(self, address: int, size: int) -> None:
+        self._put({"ns": self._chip.now, "kind": "read", "address": address, "bytes": size})

@@ -1,0 +1,225 @@
+"""Writing what a user names: a file takes its name when it is whole, and what stood there survives a failure."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import stat
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, TextIO
+
+from emu.errors import FirmwareError, OutputError
+from emu.files import shown
+from emu.interrupts import at_forced_end
+
+PART_SUFFIX = ".part"
+_LONGEST_NAME = 255  # bytes of a file name on the file systems in use
+_PART_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_BUFFER = 1 << 17
+
+
+on_commit: list[Callable[[Path, int], None]] = []
+"""Who is told of every output that is complete: its path as it was given, its bytes."""
+
+_parts: set[Path] = set()  # of the outputs that are open
+
+
+def abandon_all() -> None:
+    """Nothing that is open is kept: the process ends without unwinding."""
+    for part in list(_parts):
+        with suppress(OSError):
+            part.unlink()
+
+
+def bytes_so_far() -> int:
+    """Bytes that the outputs which are open hold until now; what is still buffered does not count."""
+    found = 0
+    for part in list(_parts):
+        with suppress(OSError):
+            found += part.stat().st_size
+    return found
+
+
+class Output:
+    """One output file, opened at once and complete at `commit`.
+
+    A regular file is written beside its final name (`.part`, locked against a second writer) and renamed when whole;
+    a device or pipe is written directly. As a context manager it commits at the end, after a FirmwareError too (what a
+    stopped device did is all there is to tell), and otherwise leaves what stood there before.
+
+    Raises OutputError, with the path as it was given, for whatever the system refuses. `wait`: for another writer to
+    finish instead of refusing: what is written is then made of what that one wrote.
+    """
+
+    def __init__(self, path: str | Path, *, wait: bool = False) -> None:
+        self.path = Path(path)
+        self._wait = wait
+        self._part: Path | None = None
+        self._text: TextIO | None = None
+        self._spool: BinaryIO | None = None
+        descriptor = self._open()
+        self.stream: BinaryIO = io.BufferedWriter(_Reporting(descriptor, self.path), _BUFFER)
+
+    def text(self) -> TextIO:
+        """The same stream for text: UTF-8, lines end in LF."""
+        if self._text is None:
+            self._text = io.TextIOWrapper(self.stream, encoding="utf-8", newline="\n")
+        return self._text
+
+    def random_access(self) -> BinaryIO:
+        """A stream to write here and there: of a device or pipe a temporary file, which `commit` copies."""
+        if self._part is not None:
+            return self.stream
+        import tempfile
+
+        try:
+            self._spool = tempfile.TemporaryFile()  # noqa: SIM115  # `discard` closes it
+            return io.BufferedWriter(_Reporting(os.dup(self._spool.fileno()), self.path), _BUFFER)
+        except OSError as error:
+            raise _refusal(self.path, error) from error
+
+    def commit(self) -> None:
+        """All is written: the file takes its name."""
+        if self.stream.closed:
+            return
+        try:
+            if self._spool is not None:
+                import shutil
+
+                self._spool.seek(0)
+                shutil.copyfileobj(self._spool, self.stream)
+            (self._text or self.stream).flush()
+            for told in on_commit:
+                told(self.path, os.fstat(self.stream.fileno()).st_size)
+            if self._part is not None:
+                self._part.replace(self._final)
+                _parts.discard(self._part)
+                self._part = None
+        except OSError as error:
+            raise _refusal(self.path, error) from error
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Nothing of it is kept; without effect on a committed one."""
+        part, self._part = self._part, None
+        if part is not None:
+            _parts.discard(part)
+            with suppress(OSError):
+                part.unlink()
+        with suppress(OSError, OutputError):
+            self.stream.close()
+        if self._spool is not None:
+            self._spool.close()
+
+    def __enter__(self) -> Output:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, FirmwareError):
+            self.commit()
+        else:
+            self.discard()
+
+    def _open(self) -> int:
+        try:
+            # a link stays: what it points to is replaced
+            self._final = Path(os.path.realpath(self.path))
+            try:
+                mode = self._final.stat().st_mode
+            except FileNotFoundError:
+                mode = None
+            if mode is not None and not stat.S_ISREG(mode):
+                # without a reader a pipe would be waited for
+                return os.open(self._final, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            if mode is not None and not os.access(self._final, os.W_OK):
+                raise PermissionError(0, "permission denied")
+            descriptor, self._part = _locked(_part_name(self._final), self._wait)
+            _parts.add(self._part)
+            at_forced_end(abandon_all)
+            if mode is not None:
+                os.fchmod(descriptor, stat.S_IMODE(mode))
+            return descriptor
+        except BlockingIOError:
+            raise OutputError(
+                f"{shown(self.path)} is being written by another process", file=shown(self.path)
+            ) from None
+        except (OSError, ValueError) as error:
+            raise _refusal(self.path, error) from error
+
+
+class _Reporting(io.FileIO):
+    """A descriptor whose failing writes name the path that the user gave."""
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        os.set_blocking(descriptor, True)
+        super().__init__(descriptor, "wb")
+        self._path = path
+
+    def tell(self) -> int:
+        # a device or pipe may answer anything, and writers of archives believe it
+        if not stat.S_ISREG(os.fstat(self.fileno()).st_mode):
+            raise io.UnsupportedOperation("tell")
+        return super().tell()
+
+    def write(self, data: object, /) -> int:
+        try:
+            return super().write(data)  # type: ignore[arg-type]  # io's own signature is narrower than what it takes
+        except OSError as error:
+            raise _refusal(self._path, error) from error
+
+
+def write(path: str | Path, pieces: bytes | str | Iterable[bytes | memoryview]) -> None:
+    """A whole file at once."""
+    with Output(path) as output:
+        if isinstance(pieces, str):
+            output.stream.write(pieces.encode())
+        elif isinstance(pieces, bytes):
+            output.stream.write(pieces)
+        else:
+            for piece in pieces:
+                output.stream.write(piece)
+
+
+def make_folder(path: str | Path) -> Path:
+    """The folder, made with its parents where it is missing. OutputError where that fails."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise _refusal(folder, error) from error
+    return folder
+
+
+def _part_name(final: Path) -> Path:
+    name, room = os.fsencode(final.name), _LONGEST_NAME - len(PART_SUFFIX)
+    if room < len(name) <= _LONGEST_NAME:
+        name = name[:room]
+    return final.with_name(os.fsdecode(name) + PART_SUFFIX)
+
+
+def _locked(part: Path, wait: bool) -> tuple[int, Path]:
+    """The part file, empty and ours alone. BlockingIOError while another process holds it, unless we wait."""
+    while True:
+        descriptor = os.open(part, _PART_FLAGS, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), part.stat()):
+                    os.ftruncate(descriptor, 0)
+                    return descriptor, part
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # renamed between open and lock: its writer has just finished
+
+
+def _refusal(path: Path, error: OSError | ValueError) -> OutputError:
+    reason = ((error.strerror if isinstance(error, OSError) else None) or str(error)).lower()
+    return OutputError(f"cannot write {shown(path)}: {reason}", file=shown(path))

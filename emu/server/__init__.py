@@ -1,0 +1,1 @@
+"""A device that real HailoRT programs reach over the network: HRPC over TCP, and the Ethernet control protocol."""

@@ -1,0 +1,226 @@
+"""The page of `emu report`: its figures are the commands', nothing of a file acts in it, and a browser takes it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from emu.cli.main import main
+from emu.host.spec import HefSettings
+from emu.report import ModelFacts, model_facts, page
+from emu.report.curves import Series, curves
+from emu.report.lanes import MOST_MARKS, LaneSink
+from emu.report.pictures import Node, layered
+from emu.report.render import ADVICE
+from emu.timing.model import Bound
+from emu.trace.events import Event, Kind
+from tests.conftest import ROOT, SHARED, needs_shared
+
+EXAMPLES = ROOT / "examples"
+MODELS = [EXAMPLES / name for name in ("two_context.hef", "configured.hef", "digits.hef", "lenet.ms")]
+CHROMIUM = shutil.which("chromium")
+
+
+class Page(HTMLParser):
+    """Every element with its attributes, and the text of all."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def written(tmp_path: Path, capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    target = tmp_path / "page.html"
+    with pytest.raises(SystemExit) as ended:
+        main(["report", *map(str, arguments), "-o", str(target)])
+    capsys.readouterr()
+    assert ended.value.code == 0
+    return target.read_text()
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> dict[str, Any]:
+    with pytest.raises(SystemExit) as ended:
+        main([*map(str, arguments), "--json"])
+    assert ended.value.code == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda path: path.name)
+def test_a_page_stands_alone(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No address that is not a place in the page: it opens from disk and asks nobody for anything."""
+    html = written(tmp_path, capsys, model, "--run")
+    addresses = re.findall(r"""(?:src|href|srcset|data|action)\s*=\s*["']?([^"'\s>]+)""", html)
+    assert all(address.startswith("#") for address in addresses)
+    assert "url(" not in html and "@import" not in html and "http" not in html.replace("http-equiv", "")
+    assert len(html) < 2 << 20
+
+
+def test_its_figures_are_those_of_estimate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    html = written(tmp_path, capsys, EXAMPLES / "two_context.hef")
+    expected = printed(capsys, "estimate", EXAMPLES / "two_context.hef", "--batch", "1,2,4,8,16,32,63")
+    (embedded,) = re.findall(r'<script type="application/json" id="figures">(.*?)</script>', html)
+    (model,) = json.loads(embedded)
+    assert model["estimates"][0]["batches"] == expected["batches"]
+    text = " ".join(Page(html).texts)
+    for batch in expected["batches"]:
+        if batch["batch"] in (1, 8):
+            assert f"{batch['fps']:,.2f} FPS" in text
+    assert f"{expected['batches'][0]['first_frame_latency_ms']:,.3f} ms" in text
+
+
+def test_every_bound_has_advice() -> None:
+    assert set(ADVICE) == set(get_args(Bound))
+
+
+def test_its_floor_plan_is_that_of_inspect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    html = written(tmp_path, capsys, EXAMPLES / "configured.hef")
+    chip = printed(capsys, "inspect", EXAMPLES / "configured.hef", "--chip")["chip"]
+    units = [cluster for entry in chip for cluster in entry["clusters"]]
+    lit = sum(attributes.get("class") == "cell on" for _, attributes in Page(html).elements)
+    assert lit == sum(
+        len(cluster[key]) for cluster in units for key in ("lcus", "sub_clusters", "input_aligners", "apus")
+    )
+    blocks = sum(attributes.get("class") in ("cell program", "cell data") for _, attributes in Page(html).elements)
+    assert blocks == sum(len(cluster["l3_blocks"]) for cluster in units)
+
+
+def test_a_run_gives_lanes_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    html = written(tmp_path, capsys, EXAMPLES / "two_context.hef", "--run", "--frames", "3")
+    run = printed(capsys, "run", EXAMPLES / "two_context.hef", "--frames", "3")
+    text = " ".join(Page(html).texts)
+    assert f"{run['network_groups'][0]['simulated_ns']:,} ns simulated" in " ".join(text.split())
+    for lane in ("dynamic_0", "dynamic_1", "channel 16 (D2H)", "cluster 0 LCU 0"):
+        assert lane in text
+
+
+def test_the_same_facts_give_the_same_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hefs = [path for path in MODELS if path.suffix == ".hef"]
+    pages = {written(tmp_path, capsys, *hefs, "--run") for _ in range(2)}
+    assert len(pages) == 1
+
+
+HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>\x1b[31m"
+
+
+def test_nothing_of_a_file_acts_in_the_page() -> None:
+    facts = model_facts(EXAMPLES / "two_context.hef", HefSettings())
+    document = json.loads(json.dumps(facts.hef).replace("two_context", json.dumps(HOSTILE)[1:-1]))
+    hostile = ModelFacts(HOSTILE, "hef", hef=document, groups=facts.groups, accepted=[HOSTILE], refused=HOSTILE)
+    plain = Page(page([facts]))
+    found = Page(page([hostile]))
+    scripts = [attributes for tag, attributes in found.elements if tag == "script"]
+    assert scripts == [attributes for tag, attributes in plain.elements if tag == "script"]
+    assert "img" not in {tag for tag, _ in found.elements}
+    assert not any(name.startswith("on") for _, attributes in found.elements for name in attributes)
+    assert "\x1b" not in page([hostile])
+
+
+def test_refused_files_stand_beside_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "broken.hef"
+    broken.write_bytes(b"\x01HEF" + bytes(20))
+    html = written(tmp_path, capsys, broken, EXAMPLES / "two_context.hef")
+    with pytest.raises(SystemExit):
+        main(["inspect", str(broken)])
+    line = capsys.readouterr().err.strip().removeprefix("emu: error: ").removesuffix(f" (file {broken})")
+    assert line in html and 'role="alert"' in html and "two_context/conv2" in html
+
+
+def test_options_without_effect_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(EXAMPLES / "two_context.hef"), "--frames", "3", "-o", str(tmp_path / "x.html")])
+    assert ended.value.code == 2 and "--frames: no effect on a report without --run" in capsys.readouterr().err
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_lanes_are_bounded() -> None:
+    sink = LaneSink()
+    sink.write([Event(n, Kind.TRANSFER, 0, "dynamic_0", unit="channel 1", frame=n) for n in range(MOST_MARKS + 10)])
+    sink.close()
+    assert sum(len(lane.marks) for lane in sink.lanes()) == MOST_MARKS and sink.dropped == 10
+    assert sink.span() == (0, MOST_MARKS + 9)
+
+
+def test_curves_name_every_line_once_and_keep_names_apart() -> None:
+    series = [Series(f"line {n}", [(1, 100 + n), (8, 200 + n)], [(90, 110), (180, 220)]) for n in range(5)]
+    drawn = str(curves(series, "batch", "FPS"))
+    heights = [float(y) for y in re.findall(r'class="name s\d" x="\d+" y="([\d.]+)"', drawn)]
+    assert len(heights) == 5
+    assert all(later - earlier >= 14 for earlier, later in itertools.pairwise(sorted(heights)))
+    assert drawn.count("<circle") == 10 and drawn.count('class="band') == 5
+    assert str(curves([], "batch", "FPS")) == ""
+
+
+def test_a_graph_lies_below_what_leads_to_it() -> None:
+    nodes = {name: Node(name) for name in "abcd"}
+    drawn = str(
+        layered(nodes, [("a", "b", ""), ("a", "c", ""), ("b", "d", ""), ("c", "d", ""), ("d", "a", "back")], "g")
+    )
+    height = {name: int(y) for y, name in re.findall(r'<rect x="-?\d+" y="(\d+)"[^>]*/><text[^>]*>(\w)<', drawn)}
+    assert height["a"] < height["b"] == height["c"] < height["d"]
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["hef/fast_depth_ddr.v1.hailo8.hef", "om/tensorflow2_resnet20_quant8_8_retrain.om"])
+def test_real_models_give_a_page(name: str) -> None:
+    html = page([model_facts(SHARED / name, HefSettings(), run=True)])
+    assert len(html) < 2 << 20 and "verdict good" in html
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here (Debian's package of that name)")
+def test_a_browser_shows_it_without_complaint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(tmp_path, capsys, *MODELS, "--run")
+    assert CHROMIUM is not None
+    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
+    command = [
+        CHROMIUM,
+        *flags.split(),
+        f"--user-data-dir={tmp_path / 'user'}",
+        "--enable-logging=stderr",
+        "--dump-dom",
+    ]
+    done = subprocess.run([*command, (tmp_path / "page.html").as_uri()], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "CONSOLE" not in done.stderr
+    assert 'type="range"' in done.stdout  # its script ran to the end: each time line has its slider
+
+
+def test_traces_and_measured_files_are_told_by_their_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The times of the lists are those that the file says: its last stamp less its first, at its clock."""
+    measured = ROOT / "tests" / "data" / "fw_actions_two_context.json"
+    trace = tmp_path / "x.jsonl"
+    with pytest.raises(SystemExit):
+        main(["run", str(ROOT / "examples" / "two_context.hef"), "--frames", "3", f"--trace={trace}"])
+    html = written(tmp_path, capsys, measured, trace)
+    (run,) = json.loads(measured.read_text())["runs"]
+    for context in run["contexts"]:
+        stamps = [action["timestamp"] for action in context["actions"] if action["timestamp"]]
+        row = re.search(rf'<th scope="row">{context["context_name"]}</th>(.*)</tr>', html)
+        if not stamps:
+            continue
+        assert row is not None
+        runs, actions, micros = (cell.replace(",", "") for cell in re.findall(r">([\d.,]+)<", row[1]))
+        assert runs == "1"
+        assert int(actions) == sum(action["type"] != "repeated_action" for action in context["actions"])
+        assert abs(float(micros) - (stamps[-1] - stamps[0]) / 200) < 0.01
+    assert "Measured by the firmware" in html
+    assert "Trace of a simulated run" in html
+    assert "ENABLE_LCU_DEFAULT" in html
+    alone = written(tmp_path, capsys, trace)
+    assert "nothing here was measured on a chip" in alone

@@ -1,0 +1,107 @@
+"""Every number that an estimate rests on is listed, and none is hidden in the code of the model."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from numbers import Real
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from emu.catalog import Quantity
+from emu.chips import chips
+from emu.hef import open_hef
+from emu.host.estimate import estimate
+from emu.sequencer.compile import CompileOptions
+from emu.timing.estimate import Estimate
+from tests.conftest import ROOT, SHARED, needs_shared
+
+CASES = [
+    ("hef/face_landmarks_lite_2ctx.v3.hailo1xh.hef", "hailo15h", None),
+    ("hef/face_landmarks_lite_2ctx.v3.hailo1xh.hef", "hailo10h", None),
+    ("hef/fast_depth_ddr.v1.hailo8.hef", None, "gen1x1"),
+    ("synth/hef/mc3_io.hef", None, None),
+    ("synth/hef/cache1_a.hef", None, None),
+    ("synth/hef/arch_h8r.hef", None, None),
+]
+
+
+def changed(value: Any, factor: float) -> Any:
+    """A value that makes a difference wherever the old one did."""
+    if isinstance(value, list):
+        return [changed(entry, factor) for entry in value]
+    return (value or 1) * factor if isinstance(value, Real) and not isinstance(value, bool) else value
+
+
+@needs_shared
+@pytest.mark.parametrize(("name", "device", "link"), CASES)
+def test_an_estimate_lists_every_number_that_it_rests_on_and_no_other(
+    name: str, device: str | None, link: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each number of the profile in turn is made larger and smaller: listed is exactly what the figures follow."""
+    hef = open_hef(SHARED / name)
+
+    def figures() -> Estimate:
+        return estimate(hef, CompileOptions(device=device), (1,) if "cache" in name else (1, 8), link=link)
+
+    before = figures()
+    entries = chips.quantities(before.device)
+    listed = {entry.name for entry in before.assumptions} & set(entries)
+    followed = set()
+    for place, quantity in entries.items():
+        # sizes and identities steer the compiler and the device, not the time
+        if place.startswith(("identity.", "counts.", "driver.")) and place != "counts.max_operations_per_second":
+            continue
+        for factor in (1.7e3, 0.7e-3):
+            altered: Mapping[str, Quantity] = MappingProxyType(
+                {**entries, place: quantity._replace(value=changed(quantity.value, factor))}
+            )
+            monkeypatch.setattr(chips, "quantities", lambda device, host=None, costs=None, altered=altered: altered)
+            if figures().batches != before.batches:
+                followed.add(place)
+    assert len(followed) > 5
+    assert followed == listed
+
+
+@needs_shared
+def test_guesses_are_ranked_by_what_they_do() -> None:
+    """Each guess at half and twice its value, estimated here."""
+    hef = open_hef(SHARED / CASES[0][0])
+    result = estimate(hef, CompileOptions(device="hailo15h"), (1,))
+    entries = chips.quantities("hailo15h")
+    spans = []
+    for guess in result.guesses:
+        assert entries[guess.name].basis == "guessed"
+        assert guess.low_fps <= result.batches[0].fps <= guess.high_fps
+        spans.append(guess.high_fps / guess.low_fps)
+    assert spans == sorted(spans, reverse=True)
+    assert spans[0] > 1.1
+    quiet = {entry.name for entry in result.assumptions if entry.source.startswith("guessed")}
+    assert {guess.name for guess in result.guesses} <= quiet
+
+
+# unit conversions, bounds of what is believed and shares; times, rates and costs are data of the profiles
+PLAIN = {0, 1, 2, 0.9, 1000, 1e-3, 1e6, 1e9, 1e10, 20, 42, 50, 8}
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "timing/model.py",
+        "timing/demand.py",
+        "timing/schedule.py",
+        "timing/workload.py",
+        "chips/chips.py",
+        "timing/estimate.py",
+    ],
+)
+def test_no_number_of_time_hides_in_the_model(module: str) -> None:
+    tree = ast.parse((ROOT / "emu" / module).read_text(encoding="utf-8"))
+    numbers = {
+        node.value: node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool)
+    }
+    assert {number: line for number, line in numbers.items() if number not in PLAIN} == {}
