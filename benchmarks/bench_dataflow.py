@@ -43,6 +43,7 @@ MAX_SIGMOIDS = {300: 1.5, 5000: 15.0}
 CLASSES, IMAGE = 80, 640
 IMAGE_SHAPE = Shape(IMAGE, IMAGE, 3)
 QP = QuantInfo(3.0, float(np.float32(1 / 255)), 0.0, float(np.float32(0.9)))
+FROM_ZERO_QP = QuantInfo(0.0, float(np.float32(1 / 255)), 0.0, float(np.float32(0.9)))
 PIXEL_QP = QuantInfo(0.0, 1.0, 0.0, 255.0)
 SCORE_QP = QuantInfo(0.0, float(np.float32(1 / 255)), 0.0, 1.0)
 
@@ -76,6 +77,7 @@ def frame() -> np.ndarray:
     ("order", "features", "qp"),
     [
         (FormatOrder.NHWC, 3, QP),
+        (FormatOrder.NHWC, 3, FROM_ZERO_QP),
         (FormatOrder.NHWC, 3, PIXEL_QP),
         (FormatOrder.NHCW, 3, QP),
         (FormatOrder.NHCW, 3, PIXEL_QP),
