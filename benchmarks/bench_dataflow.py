@@ -35,6 +35,7 @@ from emu.hef.formats import (
     Shape,
 )
 from emu.noise import noise
+from tests.effort import sized
 
 MAX_COPIES = {FormatOrder.NHWC: 4.5, FormatOrder.NHCW: 7.5, FormatOrder.RGB888: 6.0}
 MAX_BYTE_COPIES = {FormatOrder.NHWC: 2.5, FormatOrder.NHCW: 10.0, FormatOrder.RGB888: 7.0}
@@ -48,7 +49,10 @@ PIXEL_QP = QuantInfo(0.0, 1.0, 0.0, 255.0)
 SCORE_QP = QuantInfo(0.0, float(np.float32(1 / 255)), 0.0, 1.0)
 
 
-def ratio(function: Callable[[], object], baseline: Callable[[], object], seconds: float = 0.6) -> float:
+SECONDS = sized(0.6, 0.02)
+
+
+def ratio(function: Callable[[], object], baseline: Callable[[], object], seconds: float = SECONDS) -> float:
     """Fastest `function` over fastest `baseline`, in this thread's time; taken in turn, a few runs each."""
     best = [float("inf"), float("inf")]
     end = time.perf_counter() + seconds
