@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
 from PIL import Image
 
@@ -18,6 +17,7 @@ from emu.hef.enums import LogitsType
 from emu.hef.infos import hef_infos
 from emu.images.draw import class_colour
 from tests.conftest import DATA, ROOT, SHARED, needs_shared
+from tests.onnx_session import onnx_session
 from tests.reference import models
 from tests.reference.test_reference import camera, detect
 
@@ -56,7 +56,7 @@ def test_500_digits_are_as_accurate_as_the_float_model(emu, tmp_path: Path) -> N
     assert f"data of outputs is {SOURCE}" in traced and "synthetic" not in traced
     with np.load(tmp_path / "out.npz") as archive:
         codes = archive["digits/fc2"]
-    session = onnxruntime.InferenceSession(DIGITS_ONNX)
+    session = onnx_session(DIGITS_ONNX)
     floats = np.concatenate(
         [session.run(None, {"image": one.reshape(1, 1, 8, 8).astype(np.float32) / 255})[0] for one in images]
     )
@@ -78,10 +78,7 @@ def test_a_yolov8_head_is_decoded_and_suppressed_by_the_host(emu, tmp_path: Path
     assert (output["name"], output["source"], output["order"]) == ("yolo/nms", "reference", "HAILO_NMS_BY_CLASS")
     names = ["/model.22/cv2.0/cv2.0.2/Conv_output_0", "scores0", "/model.22/cv2.1/cv2.1.2/Conv_output_0", "scores1"]
     feeds = {"images": image.transpose(2, 0, 1)[None].astype(np.float32)}
-    heads = [
-        one[0].transpose(1, 2, 0).astype(np.float64)
-        for one in onnxruntime.InferenceSession(pair.onnx).run(names, feeds)
-    ]
+    heads = [one[0].transpose(1, 2, 0).astype(np.float64) for one in onnx_session(pair.onnx).run(names, feeds)]
     wanted = detect(
         list(zip(heads[::2], heads[1::2], models.YOLO_STRIDES, strict=True)), models.YOLO_THRESHOLD, models.YOLO_IOU
     )
@@ -334,7 +331,7 @@ def test_recorded_outputs_are_compared_with_the_float_model(emu, tmp_path: Path)
     assert found["max_steps"] <= 0.501 and found["snr"] > 30
     (recorded,) = (tmp_path / "same").iterdir()
     codes = np.load(recorded).astype(int)
-    session = onnxruntime.InferenceSession(DIGITS_ONNX)
+    session = onnx_session(DIGITS_ONNX)
     floats = np.concatenate(
         [session.run(None, {"image": one.reshape(1, 1, 8, 8).astype(np.float32) / 255})[0] for one in images[:10]]
     ).astype(np.float64)

@@ -86,8 +86,9 @@ def onnx(
     op: str, inputs: Sequence[Array | None], *, outputs: int = 1, opset: int = 13, **attributes: Any
 ) -> list[Array]:
     """What onnxruntime gives for one ONNX operator; None is an operand that is absent."""
-    import onnxruntime
     from onnx import TensorProto, helper
+
+    from tests.onnx_session import onnx_session
 
     types = {
         np.dtype(np.float32): TensorProto.FLOAT,
@@ -107,10 +108,7 @@ def onnx(
         [helper.make_empty_tensor_value_info(name) for name in results],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnx_session(model.SerializeToString(), quiet=True)
     found: list[Array] = session.run(None, given)
     return found
 

@@ -6,7 +6,6 @@ import tracemalloc
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
@@ -22,6 +21,7 @@ from emu.graph.ops.pool import Pool, PoolMode
 from emu.graph.ops.quantised import QuantisedProduct, Scheme
 from emu.graph.ops.softmax import Softmax
 from emu.graph.ops.window import PadRule
+from tests.onnx_session import onnx_session
 
 SEEDS = range(60)
 
@@ -60,9 +60,7 @@ def onnx_run(kind: str, inputs: list[np.ndarray], result: int = TensorProto.FLOA
         [helper.make_tensor_value_info("y", result, None)],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnx_session(model.SerializeToString())
     return session.run(None, dict(zip(names, inputs, strict=True)))[0]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -13,6 +12,7 @@ from emu.graph.writers.ms_lite import ModelBuilder
 from emu.schemas.generated import ms_lite_v0 as old
 from emu.schemas.generated import ms_lite_v2 as lite
 from tests.graph.lite_cases import Array, ints, nhwc, normal, run_file
+from tests.onnx_session import onnx_session
 
 RNG = np.random.default_rng(0)
 WEIGHTS: dict[str, Array] = {
@@ -66,7 +66,7 @@ def in_onnx() -> list[Array]:
         held,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnx_session(model.SerializeToString())
     found: list[Array] = session.run(None, {"x": X})
     return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
@@ -16,6 +15,7 @@ from emu.graph.readers.om import describe
 from emu.graph.writers.om import write_om
 from tests.graph.om_models import Model, refused
 from tests.graph.test_kernels import onnx_run
+from tests.onnx_session import onnx_session
 
 FLOAT, BOOL, INT64 = TensorProto.FLOAT, TensorProto.BOOL, TensorProto.INT64
 
@@ -25,7 +25,7 @@ def onnx_graph(
 ) -> list[np.ndarray]:
     graph = helper.make_graph(nodes, "g", inputs, outputs)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, feeds)
+    return onnx_session(model.SerializeToString()).run(None, feeds)
 
 
 def value(name: str, kind: int, shape: list[int]) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
@@ -15,6 +14,7 @@ from emu.graph.readers import om
 from emu.graph.writers.om import write_om
 from emu.schemas import ge_ir_pb2, om_pb2
 from tests.graph.om_models import Model, refused
+from tests.onnx_session import onnx_session
 
 CONDITIONS = [np.equal, np.not_equal, np.greater, np.greater_equal, np.less, np.less_equal]
 X = np.float32([1.5, -2.0, 3.0])
@@ -109,7 +109,7 @@ def onnx_loop(x: np.ndarray, limit: float) -> np.ndarray:
     inputs = [info("x", TensorProto.FLOAT, [3]), info("limit", TensorProto.FLOAT, [])]
     graph = helper.make_graph(nodes, "g", inputs, [info("y", TensorProto.FLOAT, [3])])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnx_session(model.SerializeToString())
     return session.run(None, {"x": x, "limit": np.array(limit, np.float32)})[0]
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 
 from emu.cli.main import _run
@@ -20,6 +19,7 @@ from emu.graph.load import map_file, read_graph
 from emu.graph.writers.onnx import export
 from tests.conftest import SHARED, needs_shared
 from tests.graph import nets
+from tests.onnx_session import onnx_session
 
 WITHOUT_COUNTERPART = {"a_detpost.ms", "detpost_fast.ms", "detpost_regular.ms"}
 
@@ -38,7 +38,7 @@ ROWS = rows()
 
 def in_onnxruntime(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     onnx.checker.check_model(model)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnx_session(model.SerializeToString())
     return dict(zip([value.name for value in session.get_outputs()], session.run(None, feeds), strict=True))
 
 
@@ -113,7 +113,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "net.onnx: ONNX opset 17" in capsys.readouterr().out
     x = np.random.default_rng(0).standard_normal(net.shape, np.float32)
     found = in_onnxruntime(onnx.load(target), {"data": x})
-    want = onnxruntime.InferenceSession(net.onnx(result)).run(None, {"data": x})[0]
+    want = onnx_session(net.onnx(result)).run(None, {"data": x})[0]
     np.testing.assert_allclose(found[f"{result}:0"], want, rtol=1e-4, atol=1e-4)
     # one operator an op: no casts or copies that do nothing
     assert {node.op_type for node in onnx.load(target).graph.node} <= {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import onnxruntime
 import pytest
 
 import emu
@@ -14,6 +13,7 @@ from emu.graph.ops.elementwise import Binary, BinaryFunction
 from emu.graph.plan import make_plan
 from emu.graph.session import Session
 from tests.graph import nets
+from tests.onnx_session import onnx_session
 
 F4, F2 = np.dtype(np.float32), np.dtype(np.float16)
 
@@ -34,7 +34,7 @@ def test_inputs_outputs_and_run(net) -> None:
     assert [(each.name, each.shape, each.dtype) for each in session.inputs] == [("data", net.shape, F4)]
     assert [(each.name, each.shape, each.dtype) for each in session.outputs] == [(f"{result}:0", (1, 1000), F4)]
     x = image(net)
-    (want,) = onnxruntime.InferenceSession(net.onnx(result)).run(None, {"data": x})
+    (want,) = onnx_session(net.onnx(result)).run(None, {"data": x})
     for _ in range(2):
         np.testing.assert_allclose(session.run({"data": x})[f"{result}:0"], want, rtol=1e-4, atol=1e-5)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 
 import emu
@@ -28,6 +27,7 @@ from emu.reference.models import open_reference
 from emu.reference.reference import FunctionReference, Reference, References
 from tests.conftest import ROOT, SHARED, needs_shared
 from tests.graph.test_om_control import dynamic_model
+from tests.onnx_session import onnx_session
 from tests.reference import models
 from tests.reference.test_binding import DIGITS, DIGITS_ONNX, group_of
 
@@ -54,7 +54,7 @@ def outputs_of(group: NetworkGroupInfo, reference: Reference, arrays: dict[str, 
 
 
 def run_onnx(path: Path, feeds: dict[str, np.ndarray], outputs: list[str] | None = None) -> list[np.ndarray]:
-    return onnxruntime.InferenceSession(path).run(outputs, feeds)
+    return onnx_session(path).run(outputs, feeds)
 
 
 def test_digits_within_one_step_of_the_float_model() -> None:

@@ -31,8 +31,10 @@ def passes(folder: Path, text: str, *arguments: object, autoload: bool = False) 
 
 def test_expected_outputs_of_a_reference(suite: Path) -> None:
     """Against onnxruntime itself: what the reference gives is the model's own answer, to the step of the output."""
-    onnxruntime = pytest.importorskip("onnxruntime")
-    session = onnxruntime.InferenceSession(str(suite / "digits.onnx"))
+    pytest.importorskip("onnxruntime")
+    from tests.onnx_session import onnx_session
+
+    session = onnx_session(suite / "digits.onnx")
     pixels = np.load(suite / "image.npy").astype(np.float32).reshape(1, 1, 8, 8)
     (name,) = (one.name for one in session.get_inputs())
     (scores,) = session.run(None, {name: pixels / 255})
