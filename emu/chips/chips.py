@@ -72,7 +72,7 @@ class Profile(Struct, frozen=True):
     """One device at one clock on one link. Times in nanoseconds, rates per second.
 
     `dma_bytes_per_second` is the chip's own limit in each direction, whatever the link. The host adds to each frame
-    `host_frame_ns`, `host_stream_ns` a boundary stream, and the input bytes at `host_input_bytes_per_second`.
+    `host_frame_ns`, `host_stream_ns` a boundary stream, and its input and output bytes at `host_bytes_per_second`.
     `host` names the host profile (`NO_HOST`: none).
     `clock_scale` is nominal / actual NN clock: multiply compute times by it (a HEF's figures assume the nominal
     clock). `config_style`: config channels fetch "descriptors" or prefetch and execute "bursts";
@@ -101,7 +101,7 @@ class Profile(Struct, frozen=True):
     dma_bytes_per_second: float
     host_frame_ns: float
     host_stream_ns: float
-    host_input_bytes_per_second: float
+    host_bytes_per_second: float
     config_bytes_per_second: float
     config_fetch_ns: float
     sequencer_ns: float
@@ -186,7 +186,7 @@ def profile_of(
         dma_bytes_per_second=value["dma.bytes_per_second"],
         host_frame_ns=value["host.frame_ns"],
         host_stream_ns=value["host.stream_ns"],
-        host_input_bytes_per_second=value["host.input_bytes_per_second"],
+        host_bytes_per_second=value["host.bytes_per_second"],
         config_bytes_per_second=value["config.bytes_per_second"],
         config_fetch_ns=value["config.fetch_ns"],
         sequencer_ns=value["config.sequencer_ns"],

@@ -22,7 +22,7 @@ NUMBERS = {
     "link.default",
     "host.frame_ns",
     "host.stream_ns",
-    "host.input_bytes_per_second",
+    "host.bytes_per_second",
     "host.desc_max_page",
 }
 
