@@ -21,7 +21,6 @@ from emu.chips.consts import HwConsts
 from emu.chips.costs import read_costs
 from emu.errors import UsageError
 
-NO_HOST = "none"  # `host.profile` of devices that are part of their host
 _LINK = re.compile(r"gen([1-5])x(1|2|4|8|16)")  # generations: as many as link.lane_bytes_per_second has
 
 
@@ -72,8 +71,8 @@ class Profile(Struct, frozen=True):
     """One device at one clock on one link. Times in nanoseconds, rates per second.
 
     `dma_bytes_per_second` is the chip's own limit in each direction, whatever the link. The host adds to each frame
-    `host_frame_ns`, `host_stream_ns` a boundary stream, and the input bytes at `host_input_bytes_per_second`.
-    `host` names the host profile (`NO_HOST`: none).
+    `host_frame_ns`, `host_stream_ns` a boundary stream, and its input and output bytes at `host_bytes_per_second`.
+    `host` names the host profile.
     `clock_scale` is nominal / actual NN clock: multiply compute times by it (a HEF's figures assume the nominal
     clock). `config_style`: config channels fetch "descriptors" or prefetch and execute "bursts";
     `config_starts_units`: LCUs and sequencers may be started by register writes. `action_ns` and `control_ns` map
@@ -101,7 +100,7 @@ class Profile(Struct, frozen=True):
     dma_bytes_per_second: float
     host_frame_ns: float
     host_stream_ns: float
-    host_input_bytes_per_second: float
+    host_bytes_per_second: float
     config_bytes_per_second: float
     config_fetch_ns: float
     sequencer_ns: float
@@ -187,7 +186,7 @@ def profile_of(
         dma_bytes_per_second=value["dma.bytes_per_second"],
         host_frame_ns=value["host.frame_ns"],
         host_stream_ns=value["host.stream_ns"],
-        host_input_bytes_per_second=value["host.input_bytes_per_second"],
+        host_bytes_per_second=value["host.bytes_per_second"],
         config_bytes_per_second=value["config.bytes_per_second"],
         config_fetch_ns=value["config.fetch_ns"],
         sequencer_ns=value["config.sequencer_ns"],
@@ -205,17 +204,21 @@ def quantities(device: str, host: str | None = None, costs: str | None = None) -
     """All entries of a device in a host as `section.name` -> Quantity, inherited ones included and marked.
 
     `costs`: a file of measured action costs, in place of those of the chip. UsageError for a device or host that does
-    not exist, for a host of a device whose numbers contain it, and for costs of another device.
+    not exist, for a host that reaches such a device in no way, and for costs of another device.
     """
     entries = catalog.quantities("chips", device)
-    assumed = entries["host.profile"]
-    if host is None:
-        host = assumed.value
-    elif assumed.value == NO_HOST:
-        raise UsageError(f"--host-profile {host}: the numbers of {device} contain its host")
-    if host != NO_HOST:
-        named = assumed._replace(value=host)
-        entries = MappingProxyType({**entries, **catalog.quantities("hosts", host), "host.profile": named})
+    assumed, reached = entries["host.profile"], entries["host.reach"].value
+    named = assumed if host is None else assumed._replace(value=host)
+    of_host: Mapping[str, Quantity] = catalog.quantities("hosts", named.value)
+    if of_host["host.reach"].value != reached:
+        able = [name for name in host_names() if catalog.quantities("hosts", name)["host.reach"].value == reached]
+        raise UsageError(f"--host-profile {host} is no host of {device}; one of {', '.join(able)}")
+    if assumed.basis == "guessed":  # so is then what it costs
+        of_host = {
+            name: entry._replace(basis="guessed", source=f"taken to be the host of this device: {entry.source}")
+            for name, entry in of_host.items()
+        }
+    entries = MappingProxyType({**entries, **of_host, "host.profile": named})
     return entries if costs is None else MappingProxyType({**entries, **read_costs(costs, device)})
 
 

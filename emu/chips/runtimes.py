@@ -200,7 +200,7 @@ def device_profile(name: str) -> DeviceProfile:
     layouts = value["driver.layouts"]
     return DeviceProfile(
         name=name,
-        integrated=value.get("link.default") == "integrated",
+        integrated=value["host.reach"] != "driver",
         engines=value["counts.dma_engines"],
         h2d_channels=range(first),
         d2h_channels=range(first, channels),

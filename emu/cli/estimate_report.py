@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from emu.chips.chips import NO_HOST
 from emu.timing.estimate import BatchEstimate, Estimate
 from emu.timing.table import TableEstimate
 from emu.timing.together import Turns
@@ -24,9 +23,8 @@ def text(result: Estimate, assumptions: bool) -> Iterator[str]:
         f"estimate for {result.network_group} ({result.model}) on {result.device}, link {result.link}, {clock}, "
         f"HailoRT {result.runtime}"
     )
-    if result.host != NO_HOST:
-        assumed = " (assumed: --host-profile names another)" if result.conditions.host is None else ""
-        yield f"host {result.host}{assumed}"
+    assumed = " (assumed: --host-profile names another)" if result.conditions.host is None else ""
+    yield f"host {result.host}{assumed}"
     # what is the same for several batch sizes is said once
     for lines, same in groupby(result.batches, key=lambda figures: tuple(_batch_text(figures, result))):
         alike = list(same)

@@ -203,13 +203,10 @@ def _switching(report: dict[str, Any], name: str) -> Iterator[str]:
             enough = "no batch that the runtime allows" if batch is None else f"a batch of {batch}"
             yield (
                 f"  Switching   an estimated {cost['reload_ms']:.3f} ms a batch on {cost['device']} over "
-                f"{cost['link']}{_host(cost['host_profile'])}, besides {cost['compute_ms']:.3f} ms of compute a frame; "
+                f"{cost['link']} (host {cost['host_profile']} assumed), "
+                f"besides {cost['compute_ms']:.3f} ms of compute a frame; "
                 f"{enough} reaches 90 % of the limit; `emu estimate` says more"
             )
-
-
-def _host(name: str) -> str:
-    return "" if name == "none" else f" (host {name} assumed)"
 
 
 def _internal_edge(layer: dict[str, Any]) -> str:

@@ -156,10 +156,8 @@ def bytes_per_ns(profile: Profile) -> float:
     return min(profile.dma_bytes_per_second, profile.link.bytes_per_second) / NS
 
 
-def host_ns(profile: Profile, streams: int, input_bytes: int) -> float:
-    """What the host needs for a frame of so many boundary streams and input bytes."""
+def host_ns(profile: Profile, streams: int, boundary_bytes: int) -> float:
+    """What the host needs for a frame of so many boundary streams, inputs and outputs of so many bytes in all."""
     return (
-        profile.host_frame_ns
-        + profile.host_stream_ns * streams
-        + input_bytes / profile.host_input_bytes_per_second * NS
+        profile.host_frame_ns + profile.host_stream_ns * streams + boundary_bytes / profile.host_bytes_per_second * NS
     )

@@ -25,7 +25,7 @@ class Schedule(Struct, frozen=True):
     `total_ns` is when the last action is done and all frames have passed, `ready_ns` when the list first waits for
     frames (or ends, if it never does): a network just loaded then waits for its first input. `flow_start_ns` is when
     frames begin to pass (None: this list grants no input), `flow_end_ns` when the last one has. `config_ns` is the time
-    outside the flow in which configuration was loaded.
+    outside the flow in which configuration was loaded, `loading_ns` how long what was queued at `ready_ns` takes then.
     """
 
     total_ns: float
@@ -33,6 +33,7 @@ class Schedule(Struct, frozen=True):
     flow_start_ns: float | None
     flow_end_ns: float
     config_ns: float
+    loading_ns: float
 
 
 def schedule(
@@ -42,13 +43,15 @@ def schedule(
     batch: int,
     costs: Mapping[str, float],
     pace_ns: float | None = None,
+    busy_ns: float = 0.0,
 ) -> Schedule:
     """Run a list for `batch` frames; `flow` is None for a list that only configures. `costs`: ns of each action.
 
     `pace_ns`: another list has let the frames in, and the host launches one after the other when this one waits for
-    them.
+    them. `busy_ns`: how long the configuration of a network before still moves.
     """
     bus = ConfigBus(profile)
+    bus.idle_at = max(0.0, busy_ns)
     triggered: dict[float, float] = {}
     sequencers = Sequencers(profile)
     loads: list[tuple[float, float]] = []
@@ -58,6 +61,7 @@ def schedule(
     flow_end = 0.0
     left = beside_configuration(profile)
     ready: float | None = None
+    loading = 0.0
     for actions, event, amount, starts in stretches:
         for name, count in actions:
             now += costs[name] * count
@@ -74,7 +78,8 @@ def schedule(
             done = sequencers.take_done(int(amount))
             now = now if done is None else max(now, done)
         elif event is Event.FRAMES:
-            ready = now if ready is None else ready
+            if ready is None:
+                ready, loading = now, max(0.0, bus.idle_at - now)
             if pace_ns is not None and flow is not None and flow_start is None:
                 slower = 0.0 if left is None or not flow.wants else max(0.0, 1 - left / flow.wants)
                 late = max(0.0, bus.idle_at - now) * slower + flow.output_done_ns(batch - 1)
@@ -97,7 +102,7 @@ def schedule(
     config = sum(end - begin for begin, end in loads)
     if flow_start is not None:
         config -= sum(max(0.0, min(end, flow_end) - max(begin, flow_start)) for begin, end in loads)
-    return Schedule(max(now, flow_end), now if ready is None else ready, flow_start, flow_end, config)
+    return Schedule(max(now, flow_end), now if ready is None else ready, flow_start, flow_end, config, loading)
 
 
 class Part(Struct, frozen=True):
@@ -208,13 +213,22 @@ class GroupSchedule:
         runs = self.runs(batch)
         return runs[-1].total_ns - runs[-1].flow_end_ns + self.profile.context_switch_ns + runs[0].ready_ns
 
-    def activation_ns(self, batch: int) -> float:
+    def loading_ns(self, batch: int) -> float:
+        """How long configuration still moves when the lists wait for the host's next frame (`tail_ns`)."""
+        return 0.0 if self.single_context else self.runs(batch)[0].loading_ns
+
+    def activation_ns(self, batch: int, behind: GroupSchedule | None = None) -> float:
         """ENABLE until the network waits for input: its message, the activation and the preliminary list.
 
-        Where the preliminary list grants no input, context 0 has to be entered first.
+        Where the preliminary list grants no input, context 0 has to be entered first. `behind`: the network that it
+        follows, whose configuration is in its way while the host's message and the deactivation do not outlast it.
         """
         opened = self.run(self.demand.activation, None, batch).ready_ns
-        loaded = self.run(self.demand.preliminary, self.timing.flows[0], batch).ready_ns
+        busy = 0.0
+        if behind is not None:
+            busy = behind.loading_ns(batch) - self.deactivation_ns() - self.profile.enable_ns - opened
+        first, flow = self.demand.preliminary, self.timing.flows[0]
+        loaded = schedule(self.profile, first, flow, batch, self._costs, busy_ns=busy).ready_ns
         if not self.demand.grants_early:
             loaded += self.switches_ns() / len(self.demand.dynamic) + self.runs(batch)[0].ready_ns
         elif self._loads_next and not self.single_context:

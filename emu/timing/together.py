@@ -49,7 +49,10 @@ def together(estimates: Sequence[Estimate]) -> tuple[Turns, ...]:
 def _turns(estimates: Sequence[Estimate], position: int) -> Turns:
     batch = estimates[0].batches[position].batch
     models = [one.schedule(position) for one in estimates]
-    changes = [model.activation_ns(batch) + model.tail_ns(batch) + model.profile.deactivate_ns for model in models]
+    changes = [
+        model.activation_ns(batch, models[at - 1]) + model.tail_ns(batch) + model.profile.deactivate_ns
+        for at, model in enumerate(models)
+    ]
     whole = sum(changes) + sum(model.first_batch_ns(batch) for model in models)
     return Turns(
         batch=batch,

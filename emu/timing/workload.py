@@ -43,7 +43,7 @@ def group_timing(demand: GroupDemand, profile: Profile, compute_time_ns: float |
     compute = _compute(demand.figures, profile, compute_time_ns)
     contexts = demand.dynamic
     whole = sum(context.config_bytes for context in contexts)
-    host = host_ns(profile, demand.streams, demand.input_bytes)
+    host = host_ns(profile, demand.streams, demand.input_bytes + demand.output_bytes)
     flows = tuple(
         flow_of(
             profile,

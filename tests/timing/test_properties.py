@@ -145,7 +145,7 @@ def test_the_bound_is_what_to_change(
         "compute": ("clock",),
         "link": ("link.lane_bytes_per_second",),
         "dma": ("dma.bytes_per_second",),
-        "host": ("host.frame_ns", "host.stream_ns", "host.input_bytes_per_second"),
+        "host": ("host.frame_ns", "host.stream_ns", "host.bytes_per_second"),
     }
     for bound, names in groups.items():
         if bound == "compute":

@@ -71,8 +71,10 @@ def test_one_batch_only(path: Path, device: str | None, frames: int) -> None:
     if basis == "one_round":
         # the first round is that of the preliminary list, which is shorter than the list of context 0
         assert ran.fps < expected * 1.06
-        # the host of Hailo-10H feeds the one batch no faster than it can
-        assert ran.fps >= expected or device == "hailo10h"
+        # the host feeds the one batch no faster than it can, which may be slower than the first context takes it
+        timing = result.schedule(0).timing
+        assert ran.fps >= expected or timing.host_ns > timing.flows[0].interval_ns
+        assert ran.fps >= expected * timing.flows[0].interval_ns / max(timing.host_ns, timing.flows[0].interval_ns)
     else:
         assert ran.fps == pytest.approx(expected, rel=0.01)
 

@@ -51,6 +51,17 @@ def test_what_they_get_is_what_a_round_robin_run_gives(paths: tuple[Path, ...], 
 
 
 @needs_shared
+@pytest.mark.parametrize("link", ["gen2x1", "gen1x1"])
+@pytest.mark.parametrize("paths", [(LANDMARKS, SCRFD), (SCRFD, LANDMARKS), (EXAMPLE, MNIST)])
+def test_what_a_network_still_loads_is_in_the_way_of_the_next(paths: tuple[Path, ...], link: str) -> None:
+    """A list that waits for a frame may have queued configuration, which moves on over a slow link."""
+    (turns,) = together([estimate(open_hef(path), None, (2,), link=link) for path in paths])
+    done = emu.run(list(paths), batch=2, frames=32, schedule="round-robin", link=link)
+    for group in done.network_groups:
+        assert group.wall_fps == pytest.approx(turns.fps[group.name], rel=0.01)
+
+
+@needs_shared
 def test_turns_of_the_threshold_make_switching_a_tenth() -> None:
     """Found here by trying every batch; ready switching costs the same whatever the batch."""
     results = [estimate(open_hef(path), None, (1,)) for path in (EXAMPLE, ARCFACE)]
