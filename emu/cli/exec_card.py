@@ -14,6 +14,7 @@ from emu.cli.exec_card_options import AUTO, KEPT, ExecCard
 from emu.cli.exec_card_report import CardOutputs, Ended, path_of_card
 from emu.cli.log import warn
 from emu.cli.options import output_path
+from emu.cli.run_options import register_trace
 from emu.cli.screen import complain
 from emu.errors import EmuError, UsageError
 from emu.files import is_regular, is_there

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Protocol
 
 from emu.chips.chips import Profile
@@ -56,7 +57,7 @@ class PciePort:
         self.launch: Callable[[int, int], None] = self._launch
         self.num_processed: Callable[[int], int] = self._num_processed
         self._chip = chip
-        self._bars = bars
+        self.bars = bars
         self._first_d2h = first_d2h
         self._host: HostPort | None = None
         self._told = Software(0)
@@ -66,7 +67,7 @@ class PciePort:
 
     def _spare(self, spared: bool) -> None:
         """Accesses that nobody watches need not be made."""
-        bars = self._bars
+        bars = self.bars
         self.launch, self.num_processed = (
             (bars.launch, bars.num_processed) if spared else (self._launch, self._num_processed)
         )
@@ -78,33 +79,33 @@ class PciePort:
 
     def _launch(self, packed: int, num_available: int) -> None:
         half = self._half(packed)
-        base = self._bars.read(CHANNELS, half)
-        self._bars.write(CHANNELS, half, base & _LOW_WORD | (num_available & _LOW_WORD) << 16)
+        base = self.bars.read(CHANNELS, half)
+        self.bars.write(CHANNELS, half, base & _LOW_WORD | (num_available & _LOW_WORD) << 16)
 
     def _num_processed(self, packed: int) -> int:
         half = self._half(packed)
-        counts, base = self._bars.read(CHANNELS, half + layout.COUNTS), self._bars.read(CHANNELS, half)
+        counts, base = self.bars.read(CHANNELS, half + layout.COUNTS), self.bars.read(CHANNELS, half)
         return counts & layout.length_of(base) - 1
 
     def active(self, packed: int) -> bool:
         """Whether the firmware has opened a channel."""
-        return bool(self._bars.read(CHANNELS, self._half(packed)) & _STARTED)
+        return bool(self.bars.read(CHANNELS, self._half(packed)) & _STARTED)
 
     # -- interrupts
 
     def attach_host(self, host: HostPort, first_frame: int = 0) -> None:
         self._host = host
-        self._bars.attach(host, first_frame)
+        self.bars.attach(host, first_frame)
 
     def enable_interrupts(self) -> None:
         """Unmask them and forget what is pending."""
-        bars = self._bars
+        bars = self.bars
         bars.write(CONFIG, layout.INTERRUPT_MASK, bars.read(CONFIG, layout.INTERRUPT_MASK) | layout.MASKED)
         for offset in (layout.INTERRUPT_STATUS, layout.DESTINATIONS, layout.SOURCES):
             bars.write(CONFIG, offset, layout.EVERYTHING)
 
     def disable_interrupts(self) -> None:
-        self._bars.write(CONFIG, layout.INTERRUPT_MASK, 0)
+        self.bars.write(CONFIG, layout.INTERRUPT_MASK, 0)
 
     def _interrupt(self) -> None:
         """Read what it is, clear it, until nothing is left."""
@@ -129,18 +130,18 @@ class PciePort:
             self._handling = False
 
     def _of_channel(self, packed: int) -> None:
-        passed = self._bars.passed(packed)
+        passed = self.bars.passed(packed)
         if self._host is not None:
             self._host.interrupt(packed, passed)
 
     def _cleared(self, offset: int) -> int:
-        value = self._bars.read(CONFIG, offset)
+        value = self.bars.read(CONFIG, offset)
         if value:
-            self._bars.write(CONFIG, offset, value)
+            self.bars.write(CONFIG, offset, value)
         return value
 
     def _read_notification(self) -> None:
-        bars, at, head = self._bars, layout.NOTIFICATION, layout.EVENT_HEAD
+        bars, at, head = self.bars, layout.NOTIFICATION, layout.EVENT_HEAD
         if not self.loaded:
             return  # the same bit tells the end of a boot, before there is any
         fresh, size = head.unpack(bars.read_block(FIRMWARE, at, head.size))
@@ -154,11 +155,11 @@ class PciePort:
     @property
     def loaded(self) -> bool:
         """Whether the firmware runs: its mailboxes lie behind ATR0."""
-        return self._bars.read(CONFIG, layout.TRANSLATIONS + layout.TARGET) == layout.CONTROL_SECTION
+        return self.bars.read(CONFIG, layout.TRANSLATIONS + layout.TARGET) == layout.CONTROL_SECTION
 
     def control(self, request: bytes) -> bytes:
         """Serve one control message. HailoError where no firmware runs, and where it does not answer."""
-        bars, head = self._bars, layout.HEAD
+        bars, head = self.bars, layout.HEAD
         if not self.loaded:
             raise HailoError(HailoStatus.HAILO_DRIVER_OPERATION_FAILED, "no firmware runs on the card")
         if len(request) > layout.MOST_REQUEST:
@@ -166,7 +167,7 @@ class PciePort:
             raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, what)
         data = head.pack(_digest(request), len(request)) + request
         bars.write_block(FIRMWARE, layout.REQUEST, data + bytes(-len(data) % 4))
-        self._ring(Ring.APP_CPU if of_app_cpu(request) else Ring.CORE_CPU, Software.CONTROL)
+        self.ring(Ring.APP_CPU if of_app_cpu(request) else Ring.CORE_CPU, Software.CONTROL)
         digest, size = head.unpack(bars.read_block(FIRMWARE, layout.REPLY, head.size))
         reply = bars.read_block(FIRMWARE, layout.REPLY + head.size, size)
         if _digest(reply) != digest:
@@ -175,16 +176,22 @@ class PciePort:
 
     def driver_down(self) -> None:
         """The driver goes: the firmware leaves whatever runs, and says so."""
-        self._ring(Ring.DRIVER_DOWN, Software.DRIVER_DOWN)
+        self.ring(Ring.DRIVER_DOWN, Software.DRIVER_DOWN)
 
-    def _ring(self, bits: Ring, answer: Software) -> None:
-        """Ring the doorbell and wait for the interrupt that answers it; HAILO_DRIVER_TIMEOUT where none comes."""
+    def ring(self, bits: Ring, answer: Software, patience_ns: int = 0) -> None:
+        """Ring the doorbell, and wait for the interrupt that answers it."""
+        knock = partial(self.bars.write, FIRMWARE, layout.DOORBELL, int(bits))
+        self.answer_to(knock, answer, f"doorbell {bits.name}", patience_ns)
+
+    def answer_to(self, act: Callable[[], object], answer: Software, what: str, patience_ns: int = 0) -> None:
+        """Do something and wait for the software interrupt that answers it; HAILO_DRIVER_TIMEOUT where none comes."""
         self._told &= ~answer
-        self._bars.write(FIRMWARE, layout.DOORBELL, int(bits))
-        self._wait(answer, f"doorbell {bits.name}")
-
-    def _wait(self, answer: Software, what: str) -> None:
-        self.clock.run_until(lambda: bool(self._told & answer))
+        act()
+        clock = self.clock
+        if patience_ns and not self._told & answer:
+            end = clock.time + patience_ns
+            clock.at(end, _nothing)  # time passes, whatever else happens
+            clock.run_until(lambda: bool(self._told & answer) or clock.time >= end)
         if not self._told & answer:
             raise HailoError(HailoStatus.HAILO_DRIVER_TIMEOUT, f"{what}: the card does not answer")
 

@@ -7,12 +7,14 @@ half of the channels, of which one print is known, cannot be accessed.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import IntFlag
 from functools import cache
 from typing import TYPE_CHECKING
 
-from emu.hw.pcie.declare import Bar, Field, Kind, Register, Window
+from msgspec.structs import replace
+
+from emu.hw.pcie.declare import Bar, Field, Kind, Read, Register, Window, Write
 
 if TYPE_CHECKING:
     from emu.hw.pcie.card import PcieCard
@@ -109,7 +111,6 @@ def _config() -> tuple[Register, ...]:
     ids = Field("vendor", 0, 16, Kind.FIXED), Field("device", 16, 16, Kind.FIXED)
     cleared = tuple(Field(name, low, width, Kind.CLEARED) for name, low, width in _GROUPS)
     status = Field("channels", 0, 32, Kind.CLEARED)
-    atr = {"count": MOST_TRANSLATIONS, "stride": TRANSLATION_STRIDE}
     words = ("parameters", "source", "target low", "target high", "translation")
     return (
         Register("vendor word", VENDOR_WORD, ids, reset=DEVICE << 16 | VENDOR),
@@ -118,36 +119,43 @@ def _config() -> tuple[Register, ...]:
         Register("source channels", SOURCES, (status,)),
         Register("destination channels", DESTINATIONS, (status,)),
         *(
-            Register(f"ATR{{}} {word}", TRANSLATIONS + 4 * at, (Field(word.replace(" ", "_"), 0, 32),), **atr)
+            Register(
+                f"ATR{{}} {word}",
+                TRANSLATIONS + 4 * at,
+                (Field(word.replace(" ", "_"), 0, 32),),
+                count=MOST_TRANSLATIONS,
+                stride=TRANSLATION_STRIDE,
+            )
             for at, word in enumerate(words)
         ),
     )
 
 
-def _channels(count: int, first_d2h: int) -> list[Register]:
+def _channels(count: int, first_d2h: int) -> Iterator[Register]:
     fixed = Kind.FIXED
-    base = Field("control", 0, 8, fixed), Field("data_id", 8, 3, fixed), Field("depth", 11, 4, fixed)
-    base = (*base, Field("reserved", 15, 1, fixed), Field("num_available", 16, 16))
+    base = (
+        Field("control", 0, 8, fixed),
+        Field("data_id", 8, 3, fixed),
+        Field("depth", 11, 4, fixed),
+        Field("reserved", 15, 1, fixed),
+        Field("num_available", 16, 16),
+    )
     counts = Field("num_processed", 0, 16, fixed), Field("num_ongoing", 16, 16, fixed)
-    low = Field("error", 0, 8, fixed), Field("address_31_16", 16, 16, fixed)
+    low = Field("error", 0, 8, fixed), Field("reserved", 8, 8, fixed), Field("address_31_16", 16, 16, fixed)
     high = (Field("address_63_32", 0, 32, fixed),)
-    found: list[Register] = []
+    words: tuple[tuple[str, tuple[Field, ...], Read, Write | None], ...] = (
+        ("base", base, _base, _launch),
+        ("counts", counts, _counts, None),
+        ("address low", low, _address_low, None),
+        ("address high", high, _address_high, None),
+    )
     for first, last, host in ((0, first_d2h, 0), (first_d2h, count, HALF)):
-        row = {"count": last - first, "stride": CHANNEL_STRIDE, "first": first}
-        begin = first * CHANNEL_STRIDE
-        at = begin + host
-        found += [
-            Register("channel {} base", at, base, read=_base, write=_launch, **row),
-            Register("channel {} counts", at + COUNTS, counts, read=_counts, **row),
-            Register("channel {} address low", at + ADDRESS_LOW, low, read=_address_low, **row),
-            Register("channel {} address high", at + ADDRESS_HIGH, high, read=_address_high, **row),
-        ]
-        other = begin + HALF - host
-        found += [
-            Register("channel {} device half", other + word, refused=_HALF_KNOWN, **row)
-            for word in (0, COUNTS, ADDRESS_LOW, ADDRESS_HIGH)
-        ]
-    return found
+        begin, row = first * CHANNEL_STRIDE, Register("", 0, count=last - first, stride=CHANNEL_STRIDE, first=first)
+        for at, (word, fields, read, write) in enumerate(words):
+            name, offset = f"channel {{}} {word}", begin + host + 4 * at
+            yield replace(row, name=name, offset=offset, fields=fields, read=read, write=write)
+            other = begin + HALF - host + 4 * at
+            yield replace(row, name=f"channel {{}} device half, {word}", offset=other, refused=_HALF_KNOWN)
 
 
 def _firmware() -> tuple[Register | Window, ...]:
