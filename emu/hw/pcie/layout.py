@@ -7,17 +7,14 @@ half of the channels, of which one print is known, cannot be accessed.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntFlag
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from msgspec.structs import replace
 
 from emu.hw.pcie.declare import Bar, Field, Kind, Read, Register, Window, Write
-
-if TYPE_CHECKING:
-    from emu.hw.pcie.card import PcieCard
 
 CONFIG, CHANNELS, FIRMWARE = 0, 2, 4
 """The BARs by what they are for."""
@@ -49,6 +46,35 @@ DOORBELL = 0x1684
 LOGS = (0x2000, 0x3000)  # of the app CPU and of the core CPU
 CONTROL_SECTION = 0x60000000  # device address behind the mailboxes
 BLOCK_SECTION = 0x200000  # device address behind the doorbell
+
+
+class Page(Protocol):
+    """Memory of a page."""
+
+    def read(self, offset: int, size: int) -> bytes: ...
+
+    def write(self, offset: int, data: bytes) -> None: ...
+
+
+class Served(Protocol):
+    """What lies behind the registers (`emu.hw.pcie.card`)."""
+
+    @property
+    def logs(self) -> Sequence[Page]: ...
+
+    def launch(self, packed: int, num_available: int, /) -> None: ...
+
+    def channel_base(self, index: int) -> int: ...
+
+    def channel_counts(self, index: int) -> int: ...
+
+    def list_address(self, index: int) -> int: ...
+
+    def ring(self, bits: Ring) -> None: ...
+
+    def read_section(self, offset: int, size: int) -> bytes: ...
+
+    def write_section(self, offset: int, data: bytes) -> None: ...
 
 
 class Software(IntFlag):
@@ -173,41 +199,41 @@ def _firmware() -> tuple[Register | Window, ...]:
 # -- what the card answers, and what it does
 
 
-def _base(card: PcieCard, number: int) -> int:
+def _base(card: Served, number: int) -> int:
     return card.channel_base(number)
 
 
-def _counts(card: PcieCard, number: int) -> int:
+def _counts(card: Served, number: int) -> int:
     return card.channel_counts(number)
 
 
-def _address_low(card: PcieCard, number: int) -> int:
+def _address_low(card: Served, number: int) -> int:
     return card.list_address(number) & 0xFFFF0000
 
 
-def _address_high(card: PcieCard, number: int) -> int:
+def _address_high(card: Served, number: int) -> int:
     return card.list_address(number) >> 32
 
 
-def _launch(card: PcieCard, number: int, value: int) -> None:
+def _launch(card: Served, number: int, value: int) -> None:
     card.launch(number, value >> 16)
 
 
-def _ring(card: PcieCard, number: int, value: int) -> None:
+def _ring(card: Served, number: int, value: int) -> None:
     card.ring(Ring(value))
 
 
-def _read_section(card: PcieCard, offset: int, size: int) -> bytes:
+def _read_section(card: Served, offset: int, size: int) -> bytes:
     return card.read_section(offset, size)
 
 
-def _write_section(card: PcieCard, offset: int, data: bytes) -> None:
+def _write_section(card: Served, offset: int, data: bytes) -> None:
     card.write_section(offset, data)
 
 
-def _log_of(cpu: int) -> Callable[[PcieCard, int, int], bytes]:
+def _log_of(cpu: int) -> Callable[[Served, int, int], bytes]:
     return lambda card, offset, size: card.logs[cpu].read(offset, size)
 
 
-def _logged(cpu: int) -> Callable[[PcieCard, int, bytes], None]:
+def _logged(cpu: int) -> Callable[[Served, int, bytes], None]:
     return lambda card, offset, data: card.logs[cpu].write(offset, data)
