@@ -21,6 +21,8 @@ from emu.hw.border import Bars, ChipPort, Surroundings
 from emu.hw.device import Device
 from emu.hw.faults import Fault
 from emu.hw.pcie.boot import BootState
+from emu.hw.probe import Access
+from emu.hw.vdma import HostBufferInfo
 from emu.trace.events import Event, Kind, Tracer
 from emu.wire.control import Opcode, decode_response, encode_request
 from tests.conftest import SHARED, needs_shared
@@ -189,6 +191,42 @@ def test_a_driver_makes_the_accesses_of_the_real_one() -> None:
         ("read", counts),
         ("read", base),
     ]
+
+
+def test_whoever_watches_sees_every_frame() -> None:
+    """Steady frames are added up where nobody watches, and played where somebody does."""
+    seen: list[Access] = []
+
+    def watch(chip: Device) -> None:
+        assert chip.pcie is not None
+        chip.pcie.watch(seen.append)
+
+    lists, frames = single(), 200
+    assert lists.run(frames, on_device=watch).device.core.jumps == 0  # type: ignore[union-attr]
+    launches = [one for one in seen if one.what == "write" and one.name == f"channel {IN} base"]
+    assert len(launches) == frames
+    assert lists.run(frames).device.core.jumps > 0  # type: ignore[union-attr]
+
+
+def test_a_driver_that_comes_later_is_told_whether_it_is_spared() -> None:
+    driver, chip = port()
+    assert chip.pcie is not None
+    assert driver.launch == chip.launch and chip.pcie.spared
+    chip.pcie.watch(lambda access: None)
+    assert driver.launch != chip.launch and not chip.pcie.spared
+
+
+def test_num_processed_is_modulo_the_length_of_the_list() -> None:
+    """The register counts from 1 to the length (vdma.md 2.2), the driver from 0."""
+    driver, chip = port()
+    assert chip.pcie is not None
+    chip.pcie.watch(lambda access: None)
+    channel = chip.vdma.channel(16)
+    channel.open(HostBufferInfo(0, 0, 512, 32, 512))
+    for processed in (0, 1, 31, 32, 33, 64):
+        channel.processed = processed
+        assert driver.num_processed(16) == processed % 32
+    assert driver.active(16) and not driver.active(17)
 
 
 # -- control messages

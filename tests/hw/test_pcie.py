@@ -318,6 +318,16 @@ def test_the_bootloaders_memory_is_there_while_it_waits() -> None:
             _at(made, address, lambda at=at, data=data: made.write_block(FIRMWARE, at, data))  # type: ignore[misc]
 
 
+def test_what_was_under_way_is_forgotten_at_power_on() -> None:
+    """A reset that began before does not end behind it."""
+    made = card()
+    made.write(FIRMWARE, 0x1684, 8)
+    made.power_on()
+    clock = chip_of(made).clock
+    clock.run_to(10_000_000)
+    assert made.read(CONFIG, 0x18C) == 0 and made.boot.phase is BootState.BOOTLOADER
+
+
 def test_nobody_hears_the_doorbell_without_a_firmware() -> None:
     made = card()
     made.power_on()
