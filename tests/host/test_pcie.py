@@ -12,6 +12,7 @@ import pytest
 from emu.chips.chips import load
 from emu.errors import FirmwareError, HailoError, HailoStatus
 from emu.host import device as open_devices
+from emu.host import pcie_boot
 from emu.host.device import open_device
 from emu.host.driver import StalledError
 from emu.host.pcie import PciePort, port_of
@@ -20,6 +21,7 @@ from emu.host.session import RunRequest, run_program
 from emu.hw.border import Bars, ChipPort, Surroundings
 from emu.hw.device import Device
 from emu.hw.faults import Fault
+from emu.hw.pcie import boot
 from emu.hw.pcie.boot import BootState
 from emu.hw.probe import Access
 from emu.hw.vdma import HostBufferInfo
@@ -287,12 +289,19 @@ def test_a_cold_card_has_no_firmware_until_it_is_loaded() -> None:
     assert not decode_response(driver.control(encode_request(Opcode.IDENTIFY))).major_status
 
 
+def test_a_boot_ends_where_the_power_goes() -> None:
+    driver, chip = port()
+    assert chip.pcie is not None and chip.profile.boot is not None
+    card = chip.pcie
+    chip.clock.at(30_000_000, card.power_on)  # the boot takes 115 ms
+    with pytest.raises(HailoError, match="boot trigger: the card does not answer"):
+        load_firmware(driver, image(), chip.profile.boot)
+    assert chip.clock.time > 5_000_000_000 and card.boot.phase is BootState.BOOTLOADER and not driver.loaded
+
+
 def test_what_was_not_loaded_whole_does_not_come_up() -> None:
     driver, chip = port()
     assert chip.pcie is not None and chip.profile.boot is not None
-    from emu.host import pcie_boot
-    from emu.hw.pcie import boot
-
     chip.pcie.power_on()
     driver.enable_interrupts()
     parts = Image.read(image())
