@@ -10,6 +10,7 @@ from typing import Protocol
 from emu.card.activity import Activity
 from emu.card.channels import HostChannel, Transfer
 from emu.card.lists import DescriptorList
+from emu.hw.border import ChipPort
 from emu.hw.device import Device
 from emu.hw.payload import Content, Payload
 
@@ -24,18 +25,21 @@ class OutputBytes(Protocol):
 class Boundary:
     """`emu.hw.border.HostPort` of a card. `channels`: by packed id, `frames`: frames delivered, by application.
 
-    `activity` counts for the application that is enabled.
+    Launches and interrupts go through `port`, the registers. `activity` counts for the application that is enabled.
     """
 
     keeps_outputs = True
 
-    def __init__(self, device: Device, channels: Mapping[int, HostChannel], outputs: OutputBytes) -> None:
+    def __init__(
+        self, device: Device, port: ChipPort, channels: Mapping[int, HostChannel], outputs: OutputBytes
+    ) -> None:
         self.frames: dict[int, int] = {}
         self.activity: Activity | None = None
         self._device = device
+        self._port = port
         self._channels = channels
         self._outputs = outputs
-        device.attach_host(self)
+        port.attach_host(self)
 
     def application_left(self) -> None:
         """Another application, or none, runs from now on."""
@@ -62,7 +66,7 @@ class Boundary:
         else:
             transfer.arrive = partial(self._arrive, channel)
         channel.bind(descriptors, transfer)
-        self._device.launch(channel.packed, channel.num_available)
+        self._port.launch(channel.packed, channel.num_available)
         if channel.early:
             transfer.fill(channel.early.popleft())
             hardware = self._device.vdma.channels[channel.packed]
@@ -107,7 +111,7 @@ class Boundary:
     def interrupt(self, packed: int, processed_ns: Sequence[int] = ()) -> None:
         channel = self._channels.get(packed)
         if channel is not None and not channel.orphaned:
-            size = channel.progress(self._device.num_processed(packed), self._device.clock.time)
+            size = channel.progress(self._port.num_processed(packed), self._device.clock.time)
             if channel.to_device:
                 self._passed(channel, size)
             channel.interrupted = True

@@ -16,13 +16,14 @@ from emu.card.networks import Networks
 from emu.chips.chips import Profile
 from emu.chips.runtimes import runtime_profile
 from emu.errors import EmuError
-from emu.wire.control import ContextSwitchStatus, Opcode, encode_request, status_change
+from emu.wire.control import ContextSwitchStatus, status_change
 
 if TYPE_CHECKING:
     from emu.card.activity import Activity
     from emu.card.boundary import Boundary
     from emu.card.channels import HostChannel
     from emu.card.memory import ClientMemory
+    from emu.host.pcie import PciePort
     from emu.hw.application import Application
     from emu.hw.device import Device
     from emu.hw.faults import Fault
@@ -107,6 +108,7 @@ class Card:
         self._places = 0  # taken by descriptor lists
         self._next_place = 0
         self._device: Device | None = None
+        self._port: PciePort | None = None
         self._boundary: Boundary | None = None
         self._told = 0  # notifications that all files have heard of
 
@@ -153,6 +155,7 @@ class Card:
     def _power_on(self) -> Device:
         # the simulated hardware is loaded by the first who needs it
         from emu.card.boundary import Boundary
+        from emu.host.pcie import PciePort
         from emu.hw.device import Device
         from emu.hw.faults import Faults
 
@@ -166,14 +169,24 @@ class Card:
             faults=Faults(options.faults) if options.faults else None,
         )
         if options.tracer_for is not None:
-            device.probe.tracer = options.tracer_for(self.runtime, lambda: device.clock.time)
+            device.trace_with(options.tracer_for(self.runtime, lambda: device.clock.time))
         for watch in options.watch:
             watch(device)
         device.probe.stop_at_hazard = options.stop_at_hazard
         device.flows = self.networks.flow
+        assert device.bars is not None  # of no other device is a card made
         self._device = device
-        self._boundary = Boundary(device, self.channels, self.networks)
+        self._port = PciePort(device, device.bars, device.profile.first_d2h_channel)
+        self._boundary = Boundary(device, self._port, self.channels, self.networks)
         return device
+
+    @property
+    def port(self) -> PciePort:
+        """The registers of the device, through which it is driven."""
+        if self._port is None:
+            self._power_on()
+        assert self._port is not None
+        return self._port
 
     # -- files
 
@@ -186,7 +199,7 @@ class Card:
         if self.in_use_by is file:
             self.in_use_by = None
             if self._device is not None:
-                self._told_down(self._device)
+                self._told_down()
         if not self.files and self._device is not None and not self._device.applications:
             self.networks.forget_clients()
 
@@ -208,9 +221,9 @@ class Card:
         found.enter(self.networks.network_of(application.index), self.device.clock.time)
         self.boundary.activity = found
 
-    def _told_down(self, device: Device) -> None:
+    def _told_down(self) -> None:
         self.settle()
-        device.control(encode_request(Opcode.SIGNAL_DRIVER_DOWN))
+        self.port.driver_down()
         self.boundary.application_left()
 
     def mark_in_use(self, file: File) -> bool:
@@ -244,8 +257,7 @@ class Card:
         """Whether the firmware has opened it."""
         if self._device is None:
             return False
-        found = self._device.vdma.channels.get(channel.packed)
-        return found is not None and found.host_opened and found.buffer is not None
+        return self.port.active(channel.packed)
 
     # -- what happens
 
@@ -268,13 +280,13 @@ class Card:
                 if self.options.counts:
                     self._enter(application)
                 boundary.application_left()
-                device.attach_host(boundary, boundary.frames.get(index, 0))
+                self.port.attach_host(boundary, boundary.frames.get(index, 0))
             elif not fresh:
                 boundary.batch_switched()
         if fresh and asked is not None and not entering:
             self.settle()
         try:
-            reply = device.control(message)
+            reply = self.port.control(message)
         except EmuError as error:
             self.errors.append(error.line())
             raise CallError(EIO, error.line()) from None

@@ -67,6 +67,19 @@ class Sensors(Struct, frozen=True):
     core_millivolts: int
 
 
+class BootTimes(Struct, frozen=True):
+    """How long the firmware of a card takes, in ns (silicon-facts.md b).
+
+    From the doorbell of a soft reset until the card says so, and on until its bootloader waits; from the trigger until
+    the firmware is up. The host writes the firmware at `upload_bytes_per_second`.
+    """
+
+    soft_reset_ns: float
+    bootloader_ns: float
+    boot_ns: float
+    upload_bytes_per_second: float
+
+
 class Profile(Struct, frozen=True):
     """One device at one clock on one link. Times in nanoseconds, rates per second.
 
@@ -76,7 +89,7 @@ class Profile(Struct, frozen=True):
     `clock_scale` is nominal / actual NN clock: multiply compute times by it (a HEF's figures assume the nominal
     clock). `config_style`: config channels fetch "descriptors" or prefetch and execute "bursts";
     `config_starts_units`: LCUs and sequencers may be started by register writes. `action_ns` and `control_ns` map
-    names to times; use `action_cost` and `control_cost`.
+    names to times; use `action_cost` and `control_cost`. `boot`: of a card; None: the device is part of its host.
     """
 
     device: str
@@ -110,6 +123,7 @@ class Profile(Struct, frozen=True):
     deactivate_ns: float
     action_ns: Mapping[str, float]
     control_ns: Mapping[str, float]
+    boot: BootTimes | None
     provenance: Mapping[str, Quantity]
 
     @property
@@ -196,6 +210,7 @@ def profile_of(
         deactivate_ns=value["firmware.deactivate_ns"],
         action_ns=MappingProxyType(sections.get("action_ns", {})),
         control_ns=MappingProxyType(sections.get("control", {})),
+        boot=BootTimes(**sections["boot"]) if value["host.reach"] == "driver" else None,
         provenance=entries,
     )
 

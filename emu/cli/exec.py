@@ -37,7 +37,7 @@ _CARD_OPTIONS = (
     click.option("--reference", multiple=True, metavar="[GROUP=]FILE", help="Model that computes the outputs."),
     click.option("--compute", type=click.Choice(("strict", "partial", "off")), help="Outputs that the core computes."),
     click.option("--outputs", type=click.Choice(("made-up", "zeros")), help="What nothing computes (made-up)."),
-    click.option("--trace", metavar="FILE", help="Write what happens on the device."),
+    click.option("--trace", metavar="FILE", help="Write what happens; registers:FILE each register access too."),
     click.option("--trace-format", type=click.Choice(("jsonl", "text", "perfetto")), help="Format (jsonl)."),
     click.option("--record", metavar="DIR", help="Keep what the program said to the card, for replay."),
     click.option("--coverage-file", metavar="FILE", help="Add what ran to a coverage file."),

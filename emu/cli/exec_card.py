@@ -14,6 +14,7 @@ from emu.cli.exec_card_options import AUTO, KEPT, ExecCard
 from emu.cli.exec_card_report import CardOutputs, Ended, path_of_card
 from emu.cli.log import warn
 from emu.cli.options import output_path
+from emu.cli.run_options import register_trace
 from emu.cli.screen import complain
 from emu.errors import EmuError, UsageError
 from emu.files import is_regular, is_there
@@ -177,12 +178,14 @@ def _tracers(options: ExecCard, files: ExitStack) -> list[TracerFor]:
         if options.trace_format is not None:
             raise UsageError("--trace-format needs --trace FILE")
         return []
-    return [
-        _tracer(options, path_of_card(options.trace, number, options.cards), files) for number in range(options.cards)
-    ]
+    name, registers = register_trace(options.trace)
+    if not name:
+        raise UsageError("--trace registers: the terminal is the program's, registers:FILE names a file")
+    paths = [path_of_card(name, number, options.cards) for number in range(options.cards)]
+    return [_tracer(options, path, registers, files) for path in paths]
 
 
-def _tracer(options: ExecCard, path: str, files: ExitStack) -> TracerFor:
+def _tracer(options: ExecCard, path: str, registers: bool, files: ExitStack) -> TracerFor:
     from emu.chips import chips
     from emu.output import Output
     from emu.trace.events import Header, Tracer
@@ -205,7 +208,7 @@ def _tracer(options: ExecCard, path: str, files: ExitStack) -> TracerFor:
 
     def tracer(runtime: str, clock: Callable[[], int]) -> Tracer:
         header = Header("a program", runtime, options.device, 1, 0, options.seed, profile.timestamp_hz / 1e6)
-        return Tracer([sink(header)], clock)
+        return Tracer([sink(header)], clock, registers)
 
     return tracer
 

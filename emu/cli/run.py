@@ -11,7 +11,7 @@ import click
 from emu.cli.command import Command
 from emu.cli.options import FiniteRange, Whole, compute_time_option, hef_options, open_model
 from emu.cli.reference_options import reference_options
-from emu.cli.run_options import TRACE_FORMATS, TRACE_TO_STDOUT, RunOptions
+from emu.cli.run_options import TRACE_FORMATS, TRACE_TO_STDOUT, RunOptions, register_trace
 from emu.errors import CommandLineError
 from emu.host.spec import HefSettings
 from emu.recognise import Kind
@@ -36,13 +36,15 @@ def _is_meant_as_value(option: str, word: str) -> bool:
     """Whether a word behind an option that may stand alone was to be its value, not a model."""
     if option == "--compute":
         return word in ("strict", "partial", "off")
-    return not word.startswith("-") and Path(word).suffix.lower() in _WRITTEN
+    return not word.startswith("-") and (Path(word).suffix.lower() in _WRITTEN or word == "registers")
 
 
 @click.command(cls=_RunCommand)
 @click.argument("models", nargs=-1, metavar="MODEL...")
 @hef_options()
-@click.option("--trace", metavar="[=FILE]", help="Print a readable line per event, or write FILE.")
+@click.option(
+    "--trace", metavar="[=FILE]", help="A readable line per event, or FILE; =registers[:FILE] a card's registers too."
+)
 @click.option("--trace-format", type=click.Choice(TRACE_FORMATS), help="Format of the trace file (default jsonl).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--timing", is_flag=True, help="Also show wall-clock figures.")
@@ -142,6 +144,9 @@ def command(
     max_boxes: int | None,
 ) -> int:
     """Execute HEFs on the simulated device, or an OM/MS graph on the numpy reference executor."""
+    registers = False
+    if trace is not None:
+        trace, registers = register_trace(trace)
     if as_json and trace == TRACE_TO_STDOUT:
         raise CommandLineError("--json prints one document; a trace beside it needs --trace=FILE")
     if trace_format is not None and trace is None:
@@ -182,6 +187,7 @@ def command(
         ),
         trace=trace,
         trace_format=trace_format,
+        registers=registers,
         as_json=as_json,
         timing=timing,
         output_dir=output_dir,

@@ -15,7 +15,15 @@ from emu.cli.run_options import RunOptions
 from emu.cli.run_outputs import KeptOutputs, RunOutputs
 from emu.cli.run_report import Outcome, document, text, write_dump
 from emu.cli.screen import say
-from emu.cli.tracing import check_trace, profile_of, trace_sinks, wants_action_lists, warn_of_size, write_action_lists
+from emu.cli.tracing import (
+    check_registers,
+    check_trace,
+    profile_of,
+    trace_sinks,
+    wants_action_lists,
+    warn_of_size,
+    write_action_lists,
+)
 from emu.errors import CommandLineError, FirmwareError
 from emu.host.prepare import PreparedRun, prepare, refuse_endless
 from emu.host.session import Session, run_program
@@ -42,6 +50,8 @@ def run(options: RunOptions, put: Put | None = None) -> None:
     run = prepare(spec, [model.name for model in options.models])
     if options.trace is not None or options.record is not None:
         refuse_endless(run.request.frames, "--trace" if options.trace is not None else "--record")
+    if options.registers:
+        check_registers(run.profile)
     frames = _frames(run, options)
     run.request.measure_actions = wants_action_lists(options)
     for assumed_hz in sorted({assumed_clock_hz(hef, run.profile) for hef in run.hefs}):
@@ -152,4 +162,4 @@ def _tracer(
     if options.trace is None:
         return None
     sinks = trace_sinks(options, run.header(name), files)
-    return (lambda clock: Tracer(sinks, clock)) if sinks else None
+    return (lambda clock: Tracer(sinks, clock, options.registers)) if sinks else None

@@ -7,21 +7,40 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from emu.cli.options import Model
+from emu.errors import CommandLineError
 
 if TYPE_CHECKING:
     from emu.host.spec import RunSpec
 
 TRACE_FORMATS = ("text", "jsonl", "perfetto", "fw-actions")
 TRACE_TO_STDOUT = ""
+_REGISTERS = "registers"
+
+
+def register_trace(text: str) -> tuple[str, bool]:
+    """Where a trace goes, and whether it tells of the registers of a card too: `registers`, `registers:FILE`, `FILE`.
+
+    (A file of that name is `./registers`.)
+    """
+    if text == _REGISTERS:
+        return TRACE_TO_STDOUT, True
+    if not text.startswith(f"{_REGISTERS}:"):
+        return text, False
+    path = text.removeprefix(f"{_REGISTERS}:")
+    if not path:
+        raise CommandLineError(f"--trace={text} needs the name of a file")
+    return path, True
 
 
 class RunOptions(Struct, frozen=True):
-    """`spec` is what runs, `models` name its models. `trace`, `profile`: None off, "" on stdout, else a file."""
+    """`spec` is what runs, `models` name its models. `trace`, `profile`: None off, "" on stdout, else a file.
+    `registers`: the trace tells of accesses to the registers of a card too."""
 
     models: tuple[Model, ...]
     spec: RunSpec
     trace: str | None = None
     trace_format: str | None = None
+    registers: bool = False
     as_json: bool = False
     timing: bool = False
     output_dir: str | None = None

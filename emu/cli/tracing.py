@@ -34,6 +34,8 @@ def check_trace(options: RunOptions) -> None:
     """UsageError for a trace that cannot be written; nothing has run yet."""
     if options.trace == TRACE_TO_STDOUT and options.trace_format not in (None, "text"):
         raise CommandLineError(f"--trace-format {options.trace_format} needs --trace=FILE")
+    if options.registers and options.trace_format == FW_ACTIONS:
+        raise CommandLineError(f"--trace=registers: the format {FW_ACTIONS} has no place for registers")
     if options.trace:
         output_path(options.trace)
     if options.dump_action_list is not None:
@@ -42,6 +44,12 @@ def check_trace(options: RunOptions) -> None:
         source_date_epoch(0)  # refused before anything runs
         if len(options.models) > 1:
             raise CommandLineError(f"an action list dump describes one HEF, {len(options.models)} were given")
+
+
+def check_registers(profile: Profile) -> None:
+    """CommandLineError for a device whose registers nobody reaches."""
+    if profile.boot is None:
+        raise CommandLineError(f"--trace=registers: {profile.device} is part of its host, only cards have registers")
 
 
 def trace_sinks(options: RunOptions, header: Header, files: ExitStack) -> list[Sink]:
@@ -96,7 +104,7 @@ def warn_of_size(run: PreparedRun, options: RunOptions, name: str) -> None:
     for batches in (4, 8):
         counted = _Counted()
         sinks = [_sink(options, run.header(name), counted)]
-        tracer = partial(Tracer, sinks)
+        tracer = partial(Tracer, sinks, registers=options.registers)
         try:
             few = replace(request, frames=batches * batch, tracer_for=tracer, inputs=None, outputs=None)
             run_program(run.program, run.profile, replace(few, keep_outputs=False, measure_actions=False, take=None))

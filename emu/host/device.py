@@ -24,6 +24,7 @@ from emu.host.driver import Driver
 from emu.host.jobs import Agreements, Outputs
 from emu.host.layout import usable_clusters
 from emu.host.outputs import check_choice, outputs_of
+from emu.host.pcie import port_of
 from emu.host.scheduler import Scheduler
 from emu.hw.device import Device
 from emu.hw.faults import Fault, Faults
@@ -412,11 +413,11 @@ class OpenDevice:
         )
         chip.probe.one_by_one |= not self._may_jump  # faults want every frame played, too
         if self._tracer_for is not None:
-            chip.probe.tracer = self._tracer_for(lambda: chip.clock.time)
+            chip.trace_with(self._tracer_for(lambda: chip.clock.time))
         if self._on_chip is not None:
             self._on_chip(chip)
         self._chip = chip
-        self._driver = Driver(chip, chip.inspection)
+        self._driver = Driver(port_of(chip), chip.inspection)
         return self._driver
 
     def _flow(self, index: int, context: int) -> Flow | None:

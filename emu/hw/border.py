@@ -1,6 +1,7 @@
 """The border between host and chip: the host writes and asks through `ChipPort`, the chip answers through `HostPort`.
 
-Nothing else crosses it. A driver that works through registers and interrupt lines takes the place of either side.
+Nothing else crosses it. A card has registers (`Bars`), and the host's driver of it (`emu.host.pcie`) is a `ChipPort`
+over them; a device that is part of its host (Hailo-10H, 15H and their kin) has none, and is one itself.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class HostPort(Protocol):
         """Many frames passed in one step: each of some channels (packed id) moved on by so many descriptors."""
 
 
-class ChipPort(Protocol):
-    """The chip as the host reaches it. Simulated time passes in `control` and `run_until` only.
+class Surroundings(Protocol):
+    """What a simulated host has of the chip beside all registers and messages: one time, one memory, and the outcome.
 
     Who only looks does so through `emu.hw.inspection.Inspection`.
     """
@@ -76,43 +77,27 @@ class ChipPort(Protocol):
     def unmap_memory(self, program: Program) -> None:
         """They are no longer there."""
 
-    # -- control messages
-
-    def control(self, request: bytes) -> bytes:
-        """Serve one control message; returns the reply."""
-
     @property
-    def refusal(self) -> str:
-        """Why the last control message that was refused was, in words."""
+    def host_memory(self) -> HostMemory:
+        """What the DMA reaches."""
 
-    # -- interrupts
+    # -- frames
 
     def name_streams(self, application: int, labels: Mapping[int, StreamLabel]) -> None:
         """The boundary channels of an application by their packed ids."""
-
-    def attach_host(self, host: HostPort, first_frame: int = 0) -> None:
-        """Who hears of completed inputs and outputs; `first_frame` is the number of the first after the next ENABLE."""
 
     def compute_with(self, application: int, model: Model | None, core: CoreModel | None = None) -> None:
         """What gives the outputs of an application's frames: first `model`, which knows frames by the host's streams,
         then what its core computes context by context; what neither gives is synthetic."""
 
-    # -- descriptors
-
-    @property
-    def host_memory(self) -> HostMemory:
-        """What the DMA reaches."""
-
-    def launch(self, packed: int, num_available: int) -> None:
-        """The host wrote descriptors of one transfer, and num_available of their channel."""
-
-    def num_processed(self, packed: int) -> int:
-        """The register of a channel: how far its DMA is, modulo its depth."""
-
     # -- how it goes on
 
     def run_until(self, stop: Callable[[], bool]) -> bool:
         """Let simulated time pass until `stop()`; False if nothing can progress before that."""
+
+    @property
+    def refusal(self) -> str:
+        """Why the last control message that was refused was, in words."""
 
     @property
     def error(self) -> RunTimeError | None:
@@ -129,3 +114,54 @@ class ChipPort(Protocol):
     @property
     def awaits_cache_update(self) -> bool:
         """Whether the firmware stands in WAIT_FOR_CACHE_UPDATED."""
+
+
+class ChipPort(Surroundings, Protocol):
+    """The chip as the host reaches it. Simulated time passes in `control` and `run_until` only."""
+
+    def control(self, request: bytes) -> bytes:
+        """Serve one control message; returns the reply."""
+
+    def attach_host(self, host: HostPort, first_frame: int = 0) -> None:
+        """Who hears of completed inputs and outputs; `first_frame` is the number of the first after the next ENABLE."""
+
+    def launch(self, packed: int, num_available: int, /) -> None:
+        """The host wrote descriptors of one transfer, and num_available of their channel."""
+
+    def num_processed(self, packed: int, /) -> int:
+        """The register of a channel: how far its DMA is, modulo its depth."""
+
+
+class Bars(Protocol):
+    """The registers of a card (`emu.hw.pcie`), by BAR and offset: all that a host reaches of it.
+
+    `launch` and `num_processed` are what a write and a read of a channel's registers come to, for a driver that is told
+    that it is spared them.
+    """
+
+    def launch(self, packed: int, num_available: int, /) -> None:
+        """As `ChipPort.launch`."""
+
+    def num_processed(self, packed: int, /) -> int:
+        """As `ChipPort.num_processed`."""
+
+    def connect(self, vector: Callable[[], None], spare: Callable[[bool], None] | None = None) -> None:
+        """Who takes the interrupts. `spare` hears whether accesses are spared, at once and whenever that changes."""
+
+    def read(self, bar: int, offset: int, size: int = 4) -> int:
+        """A word, or a part of one."""
+
+    def write(self, bar: int, offset: int, value: int, size: int = 4) -> None:
+        """A word."""
+
+    def read_block(self, bar: int, offset: int, size: int) -> bytes:
+        """Bytes one after the other."""
+
+    def write_block(self, bar: int, offset: int, data: bytes) -> None:
+        """Bytes one after the other."""
+
+    def attach(self, host: HostPort, first_frame: int = 0) -> None:
+        """Whose frames they are, which no register says (`HostPort`)."""
+
+    def passed(self, packed: int) -> Sequence[int]:
+        """When the frames of a channel were through of which no interrupt has told yet: no register says."""

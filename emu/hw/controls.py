@@ -428,11 +428,15 @@ class Controls:
     # -- others
 
     def _reset(self, parameters: Parameters) -> Parameters:
+        self.restart()
+        return ()
+
+    def restart(self) -> None:
+        """The whole chip begins anew."""
         self.firmware.restart()
         self.device.burst.held = False
         self._rare.forget()
         self._partial = None
-        return ()
 
     def _signal_driver_down(self, parameters: Parameters) -> Parameters:
         self._leave()

@@ -7,7 +7,7 @@ here: synthetic bytes, or those of a model of the network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -46,6 +46,10 @@ JUMP_HEAD = 4
 _TOLD = 3  # units that are missing, of which a stall tells
 
 
+def _nobody(packed: int, processed_ns: Sequence[int]) -> None:
+    """No host hears of interrupts."""
+
+
 @dataclass(eq=False)
 class Core(Unit):
     """The active edge layers and the passes over them. `changed` wakes whoever waits for anything here."""
@@ -64,6 +68,7 @@ class Core(Unit):
     report: Callable[[Hazard, int], None]
     seed: int = 0
     host: HostPort | None = None
+    tell: Callable[[int, Sequence[int]], None] = field(default=_nobody)  # where interrupts of the channels go
     probe: Probe = field(default_factory=Probe)
     stream_names: dict[int, str] = field(default_factory=dict)
     labels: Mapping[int, StreamLabel] = field(default_factory=dict)
@@ -373,14 +378,13 @@ class Core(Unit):
             return
         packed = edge.channel.packed
         if self.interrupts is None:
-            host.interrupt(packed, (self.clock.time,))
+            self.tell(packed, (self.clock.time,))
         else:
             self._untold.setdefault(packed, []).append(self.clock.time)
             self.interrupts(packed, partial(self._tell_host, packed))
 
     def _tell_host(self, packed: int) -> None:
-        assert self.host is not None
-        self.host.interrupt(packed, self._untold.pop(packed, ()))
+        self.tell(packed, self._untold.pop(packed, ()))
 
     def gone(self, one: FramePass, frame: Frame, edge: Edge) -> None:
         """A frame has left over an edge: it is in host memory."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from emu.hw.application import Application
-from emu.hw.border import CoreModel, HostPort, Model, StreamLabel
+from emu.hw.border import Bars, CoreModel, HostPort, Model, StreamLabel
 from emu.hw.chip import Chip
 from emu.hw.controls import Controls
 from emu.hw.execution import State
@@ -15,10 +16,12 @@ from emu.hw.faults import Victim
 from emu.hw.firmware import Firmware
 from emu.hw.inspection import Inspection
 from emu.hw.notifications import RunTimeError
+from emu.hw.pcie.card import PcieCard
+from emu.hw.pcie.told import tell_of_access
 from emu.hw.probe import ActionHook, Observer, Probe
 from emu.hw.unit import Unit
 from emu.sequencer.program import Program
-from emu.trace.events import Event, Kind
+from emu.trace.events import Event, Kind, Tracer
 from emu.wire.actions import ActionType
 from emu.wire.control import status_change
 from emu.wire.notifications import Notification
@@ -30,7 +33,8 @@ __all__ = ["ActionHook", "Device", "Observer", "Probe", "StreamLabel"]
 class Device(Chip):
     """One chip with its firmware: what a host reaches (`emu.hw.border.ChipPort`). `probe` holds all who watch it.
 
-    `inspection` is for those who look at it from outside.
+    A card is reached through its registers (`bars`); what it does then is the same. `inspection` is for those who look
+    at it from outside.
     """
 
     name: ClassVar[str] = "device"
@@ -40,11 +44,12 @@ class Device(Chip):
         self.firmware = Firmware(self)
         self.controls = Controls(self, self.firmware)
         self.inspection = Inspection(self, self.firmware)
+        self.pcie = None if self.profile.boot is None else PcieCard(self, self.profile.boot)
         if self.faults is not None:
             self.faults.start(Victim(self.clock, self.vdma, self.clusters, self.probe, self.firmware.reset))
 
     def parts(self) -> Iterable[Unit]:
-        return (*super().parts(), self.firmware)
+        return (*super().parts(), self.firmware, *(() if self.pcie is None else (self.pcie,)))
 
     @property
     def applications(self) -> list[Application]:
@@ -65,7 +70,18 @@ class Device(Chip):
     def batch_size(self) -> int:
         return self.firmware.batch
 
+    def trace_with(self, tracer: Tracer) -> None:
+        """Let a tracer watch, accesses to the registers of a card included where it wants them."""
+        self.probe.tracer = tracer
+        if tracer.registers and self.pcie is not None:
+            self.pcie.watch(partial(tell_of_access, tracer, self.core))
+
     # -- the host's side
+
+    @property
+    def bars(self) -> Bars | None:
+        """The registers of a card; None for a device that is part of its host."""
+        return self.pcie
 
     def map_memory(self, program: Program) -> None:
         """The buffers of a program are where its lists say."""
@@ -89,7 +105,22 @@ class Device(Chip):
     def attach_host(self, host: HostPort, first_frame: int = 0) -> None:
         """Connect the host that queues and collects frames, counted from `first_frame` at the next ENABLE."""
         self.core.host = host
+        self.core.tell = host.interrupt
         self.first_frame = first_frame
+
+    def tell_of(self, interrupt: Callable[[int, Sequence[int]], None]) -> None:
+        """Where the interrupts of the channels go from now on."""
+        self.core.tell = interrupt
+
+    def notify(self, notification: Notification, now: int) -> None:
+        """Tell the host."""
+        super().notify(notification, now)
+        if self.pcie is not None:
+            self.pcie.notify(self.posted.sent[-1].encode(), now)
+
+    def restart(self) -> None:
+        """Begin anew, without anything that was configured."""
+        self.controls.restart()
 
     def control(self, request: bytes) -> bytes:
         """Serve one control message and return the reply; simulated time passes meanwhile."""

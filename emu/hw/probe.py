@@ -5,8 +5,8 @@ Whatever adds frames or batches up instead of playing them asks `skippable`, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct, field
 
@@ -24,6 +24,26 @@ ReadHook = Callable[[int, int], None]
 Judge = Callable[[], Iterable[Hazard]]
 
 
+class Access(NamedTuple):
+    """An access of the host to a register or window of its card, or the interrupt that the card sent.
+
+    `what`: read, write or interrupt; `name`: whose. A word has a `value` and its `fields`, a window `data`.
+    """
+
+    ns: int
+    what: str
+    name: str
+    bar: int = -1
+    offset: int = 0
+    size: int = 0
+    value: int = 0
+    fields: Mapping[str, int] = {}
+    data: bytes = b""
+
+
+AccessHook = Callable[[Access], None]
+
+
 class Observer(Protocol):
     """Sees everything that crosses the border of the device, register accesses excepted (they have hooks)."""
 
@@ -38,7 +58,8 @@ class Probe(Struct, eq=False):
     """Everybody who watches one device.
 
     `action_hooks` are called before each action, `context_hooks` before each list with its name, `write_hooks` and
-    `read_hooks` at each access to the chip's memory. `timestamp_batch` is the batch whose actions get time stamps
+    `read_hooks` at each access to the chip's memory, `register_hooks` at each of the host to the registers of its card.
+    `timestamp_batch` is the batch whose actions get time stamps
     (None: no action does). `actions` and `statuses` count what was executed and answered, skipped batches included.
     `judges`, by application, say what does not agree beyond the lists, where its configuration is well formed.
     `one_by_one`: somebody wants every frame played. `stop_at_hazard`: the first hazard is an error (HazardError).
@@ -50,6 +71,7 @@ class Probe(Struct, eq=False):
     context_hooks: list[ContextHook] = field(default_factory=list)
     write_hooks: list[WriteHook] = field(default_factory=list)
     read_hooks: list[ReadHook] = field(default_factory=list)
+    register_hooks: list[AccessHook] = field(default_factory=list)
     breakpoints: Breakpoints = field(default_factory=Breakpoints)
     judges: dict[int, Judge] = field(default_factory=dict)
     timestamp_batch: int | None = None
@@ -71,6 +93,7 @@ class Probe(Struct, eq=False):
             or self.context_hooks
             or self.write_hooks
             or self.read_hooks
+            or self.register_hooks
             or self.breakpoints
         ):
             return 0

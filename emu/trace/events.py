@@ -27,6 +27,8 @@ class Kind(Enum):
     TRANSFER = "transfer"  # a frame passed a channel; arguments = its counters and the list it lies behind
     UNIT = "unit"  # a unit became done or idle: LCU, sequencer, burst-credits task
     NOTIFICATION = "notification"  # a D2H event
+    REGISTER = "register"  # the host read or wrote a register or window of its card: action, unit = its name
+    INTERRUPT = "interrupt"  # the card sent its interrupt; arguments = ISTATUS_HOST
     FAULT = "fault"  # an injected fault took effect
     HAZARD = "hazard"  # what the chip carries out with wrong results: action = the rule, unit = where, cause = what
     STALL = "stall"  # nothing can progress any more
@@ -133,12 +135,14 @@ class Tracer:
     """Collects events and hands them to the sinks in time order.
 
     The firmware runs ahead of the event queue while nothing waits, so records can come out of order; everything
-    up to the queue's clock is final and is sorted (stably) before it goes out.
+    up to the queue's clock is final and is sorted (stably) before it goes out. `registers`: accesses to the registers
+    of a card are wanted too.
     """
 
     BATCH = 4096
 
-    def __init__(self, sinks: Sequence[Sink], clock: Callable[[], int]) -> None:
+    def __init__(self, sinks: Sequence[Sink], clock: Callable[[], int], registers: bool = False) -> None:
+        self.registers = registers
         self._sinks = sinks
         self._writers = [_writer(sink) for sink in sinks]
         self._clock = clock

@@ -61,6 +61,15 @@ class Opcode(IntEnum):
     CONTEXT_SWITCH_SIGNAL_CACHE_UPDATED = 79
 
 
+_APP_CPU = frozenset({0, 1, 2, 3, 7, 9, 18, 24, 25, 34, 35, 46, 51, 60, 61})
+
+
+def of_app_cpu(message: bytes) -> bool:
+    """Whether HailoRT sends a request to the app CPU, not to the core CPU (firmware-actions.md 5, driver-ioctl-4.23.md
+    3)."""
+    return int.from_bytes(message[12:16], "big") in _APP_CPU
+
+
 def opcode_name(opcode: int) -> str:
     """The name of an opcode, also where it has none."""
     try:

@@ -1,4 +1,4 @@
-"""The host reaches the chip through `emu.hw.border.ChipPort` alone, so that registers can take its place."""
+"""The host reaches the chip through `emu.hw.border.ChipPort` alone; a card's is its registers (test_pcie.py)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.hw.lists import act, single
 HOST = sorted((ROOT / "emu" / "host").rglob("*.py"))
 # what both sides speak of: contents, channels, actions, what is asked of the device
 SPOKEN_OF = {"application", "border", "controls", "faults", "inspection", "memory", "notifications", "payload", "unit"}
-SPOKEN_OF |= {"hostmem", "vdma"}
+SPOKEN_OF |= {"clock", "hostmem", "pcie", "vdma"}  # of pcie: what is declared
 READ_ALONE = {"config.starts", "handlers.own"}  # what configuration says and handlers are, read without a chip
 MAKES_THE_CHIP = {"device.py", "session.py"}  # the one that makes it, the one that hands it on to whoever looks further
 
@@ -122,7 +122,8 @@ def test_one_interrupt_tells_of_all_that_num_processed_implies() -> None:
 
 
 def _public(kind: type) -> set[str]:
-    return {name for name in vars(kind) if not name.startswith("_")}
+    """What a protocol names, and those that it is made of."""
+    return {name for base in kind.__mro__ for name in vars(base) if not name.startswith("_")}
 
 
 class Narrow:

@@ -322,6 +322,11 @@ class PerfettoSink:
         self._instant(event.ns, self._track(event.kind.value), event.action or event.kind.value, event.kind.value,
                       _annotation("cause", event.cause))  # fmt: skip
 
+    def _register(self, event: Event) -> None:
+        place = f"{event.action} {event.unit}"
+        self._instant(event.ns, self._track("registers"), place, "register",
+                      _annotation("value", f"0x{(event.arguments or {}).get('value', 0):08X}"))  # fmt: skip
+
     def _nothing(self, event: Event) -> None:
         """A wait is the length of its action's slice."""
 
@@ -362,6 +367,8 @@ _WRITERS = {
     Kind.TRANSFER: PerfettoSink._transfer,
     Kind.UNIT: PerfettoSink._unit,
     Kind.NOTIFICATION: PerfettoSink._note,
+    Kind.REGISTER: PerfettoSink._register,
+    Kind.INTERRUPT: PerfettoSink._note,
     Kind.FAULT: PerfettoSink._note,
     Kind.HAZARD: PerfettoSink._note,
     Kind.STALL: PerfettoSink._note,

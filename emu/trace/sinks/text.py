@@ -112,6 +112,10 @@ def _what(event: Event) -> str:
     if kind is Kind.CONTROL:
         text = f"=> {event.action} {arguments_text(event.arguments)}".rstrip()
         return f"{text} ({event.bytes} bytes): {event.cause}"
+    if kind is Kind.REGISTER:
+        return _register(event)
+    if kind is Kind.INTERRUPT:
+        return f"  <- {event.action}, status 0x{(event.arguments or {}).get('value', 0):08X}"
     if kind is Kind.NOTIFICATION:
         return f"<= {event.action}: {event.cause}"
     if kind is Kind.HAZARD:
@@ -119,6 +123,18 @@ def _what(event: Event) -> str:
     if kind is Kind.STALL:
         return f"!! {event.cause}"
     return f"{kind.value} {event.unit} {event.action} {event.cause}".rstrip()
+
+
+def _register(event: Event) -> str:
+    """`host writes BAR2+0x210 channel 16 base = 0x00012801: num_available=1 …`"""
+    found = dict(event.arguments or {})
+    place = f"BAR{found.pop('bar', 0)}+0x{found.pop('offset', 0):03X} {event.unit}"
+    verb = "writes" if event.action == "write" else "reads"
+    if event.bytes:
+        return f"  host {verb} {place}: {event.bytes} bytes"
+    value = found.pop("value", 0)
+    fields = " ".join(f"{name}={field}" for name, field in found.items() if field and field != value)
+    return f"  host {verb} {place} = 0x{value:08X}{': ' * bool(fields)}{fields}"
 
 
 def arguments_text(arguments: Mapping[str, int] | None) -> str:
