@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from emu.cli.colour import Tone, Toned
 from emu.cli.screen import complain
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
 QUIET, NORMAL, VERBOSE = range(3)
-_WORDS = {"warning": "warning", "info": "note", "debug": "detail"}
+_WORDS = {
+    "warning": ("warning", Tone.CAUTION),
+    "info": ("note", Tone.REMARK),
+    "debug": ("detail", Tone.QUIET),
+}
 _level = NORMAL
 
 
@@ -61,4 +66,6 @@ class _Complaints:
 
 
 def _line(_: Any, level: str, event: MutableMapping[str, Any]) -> str:
-    return f"emu: {_WORDS[level]}: {event['event']}"
+    word, tone = _WORDS[level]
+    lead = f"emu: {word}:"
+    return Toned(f"{lead} {event['event']}", len(lead), tone)

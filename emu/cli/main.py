@@ -14,7 +14,7 @@ import click
 
 from emu import __version__
 from emu.cli import log
-from emu.cli.screen import abandon, complain
+from emu.cli.screen import abandon, complain, complain_of
 from emu.errors import CommandLineError, EmuError, HailoError, HailoStatus, OutputError, UsageError
 from emu.interrupts import ENDED_BY_SIGNAL, EndedBySignal
 from emu.naming import similar
@@ -110,7 +110,7 @@ def report(error: EmuError, as_json: bool, debug: bool = False) -> int:
         sys.stdout.flush()
     except OSError:
         abandon(sys.stdout)  # it is what failed, or its reader has gone: the line below says what is wrong
-    complain(f"emu: error: {' '.join(error.line().split())}")
+    complain_of(error)
     return error.exit_code
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from emu.cli.colour import Tone, marked
 from emu.cli.compiling import warn_of_clock
 from emu.cli.document import print_document
 from emu.cli.log import detail, warn
@@ -107,7 +108,7 @@ def _report(outcome: Outcome, options: RunOptions, outputs: RunOutputs) -> None:
     if options.as_json:
         print_document(document(outcome, options.timing, options.coverage))
     else:
-        say(text(outcome, options.timing, options.coverage, options.rules))
+        say(marked(text(outcome, options.timing, options.coverage, options.rules), {"hazard:": Tone.BAD}))
 
 
 def _warn_of_clusters(run: PreparedRun) -> None:
