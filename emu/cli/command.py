@@ -21,8 +21,8 @@ OWN = "Options"
 # section -> the options that stand in it in every command that has them; all others are the command's OWN
 SECTIONS: dict[str, str] = {
     "Device and compiling": (
-        "--runtime --device --cluster-layout --network-group --batch --net-batch --gear --kv-cache --from-memory"
-        " --a-runtime --b-runtime --b-device"
+        "--runtime --device --device-id --cluster-layout --network-group --batch --net-batch --gear --kv-cache"
+        " --from-memory --a-runtime --b-runtime --b-device"
     ),
     "Chip and host": "--clock-mhz --link --host-profile --costs --host --compute-time --devices --uplink",
     "Frames": "--frames --input --inputs --fit --colour --seed",

@@ -42,6 +42,7 @@ def _is_meant_as_value(option: str, word: str) -> bool:
 @click.command(cls=_RunCommand)
 @click.argument("models", nargs=-1, metavar="MODEL...")
 @hef_options()
+@click.option("-s", "--device-id", "device_ids", multiple=True, metavar="ID", help="The device of that id (emu scan).")
 @click.option("--trace", metavar="[=FILE]", help="Print a readable line per event, or write FILE.")
 @click.option("--trace-format", type=click.Choice(TRACE_FORMATS), help="Format of the trace file (default jsonl).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -96,6 +97,7 @@ def _is_meant_as_value(option: str, word: str) -> bool:
 def command(
     models: tuple[str, ...],
     common: HefSettings,
+    device_ids: tuple[str, ...],
     trace: str | None,
     trace_format: str | None,
     as_json: bool,
@@ -157,6 +159,7 @@ def command(
     opened = tuple(open_model(model) for model in models)
     options = RunOptions(
         models=opened,
+        device_ids=device_ids,
         spec=RunSpec(
             models=tuple(model.source for model in opened),
             settings=common,
@@ -239,6 +242,7 @@ def command(
         given = f"({len(models)} given)"
         raise CommandLineError(f"several models at once must all be HEFs; an OM or MS graph runs alone {given}")
     refused = common.given() + ["--trace"] * (trace is not None) + options.hef_options()
+    refused += ["--device-id"] * bool(device_ids)
     refused += ["--compute-time"] * (compute_time is not None) + ["--inject"] * bool(inject)
     refused += ["--hef"] * (hef is not None)
     refused += ["--hazards"] * (hazards is not None)

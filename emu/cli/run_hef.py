@@ -41,6 +41,10 @@ def run(options: RunOptions, put: Put | None = None) -> None:
         raise CommandLineError(f"{', '.join(shown)}: a capture has no vstreams, only HEFs do")
     spec = options.spec
     run = prepare(spec, [model.name for model in options.models])
+    if options.device_ids:
+        from emu.hailo_platform.environment import require_there
+
+        require_there(options.device_ids, run.program.device)
     if options.trace is not None or options.record is not None:
         refuse_endless(run.request.frames, "--trace" if options.trace is not None else "--record")
     frames = _frames(run, options)

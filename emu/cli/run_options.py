@@ -16,10 +16,12 @@ TRACE_TO_STDOUT = ""
 
 
 class RunOptions(Struct, frozen=True):
-    """`spec` is what runs, `models` name its models. `trace`, `profile`: None off, "" on stdout, else a file."""
+    """`spec` is what runs, `models` name its models, `device_ids` the devices to run on (`emu scan`). `trace`,
+    `profile`: None off, "" on stdout, else a file."""
 
     models: tuple[Model, ...]
     spec: RunSpec
+    device_ids: tuple[str, ...] = ()
     trace: str | None = None
     trace_format: str | None = None
     as_json: bool = False

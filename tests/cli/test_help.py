@@ -22,6 +22,8 @@ from emu.cli.main import COMMANDS
 from tests.conftest import ROOT
 
 EXAMPLE = str(ROOT / "examples" / "two_context.hef")
+INTEGRATED = str(ROOT / "tests" / "data" / "hef" / "ctr_v3_ph_ok.hef")
+GRAPH = str(ROOT / "examples" / "lenet.ms")
 # what has no end, or runs another program
 NOT_RUN = ("emu serve", "emu respond", "emu exec --card")
 
@@ -240,6 +242,22 @@ def test_hailortcli_s_commands_answer_for_the_simulated_device(emu, monkeypatch:
 def test_their_errors_are_emu_s(emu, arguments: list[str], code: int, said: str) -> None:
     found, out, err = emu(*arguments)
     assert (found, out, err.count("\n")) == (code, "", 1) and said in err and err.startswith("emu: error: ")
+
+
+@pytest.mark.parametrize(("model", "device"), [(EXAMPLE, "0000:01:00.0"), (INTEGRATED, "[integrated]")])
+def test_a_run_takes_the_id_of_the_device_there_is(emu, model: str, device: str, monkeypatch) -> None:
+    """`-s`: what `scan` finds, as in hailortcli; no other device is there to run on."""
+    plain = emu("run", model)
+    monkeypatch.setenv("EMU_DEVICE", json.loads(emu("run", model, "--json")[1])["device"])
+    assert emu("scan")[1].split(": ")[-1].strip() == device
+    assert plain[0] == 0 and emu("run", model, "-s", device) == emu("run", model, "--device-id", device) == plain
+    code, out, err = emu("run", model, "-s", "0000:09:00.0")
+    assert (code, out) == (3, "")
+    assert err == f"emu: error: HAILO_INVALID_ARGUMENT(2): no device '0000:09:00.0', there is {device}\n"
+    code, _, err = emu("benchmark", EXAMPLE, "-s", "0000:09:00.0")
+    assert code == 3 and "no device '0000:09:00.0'" in err
+    code, _, err = emu("run", GRAPH, "-s", device)
+    assert code == 2 and "--device-id: not for OM and MS graphs" in err
 
 
 @pytest.mark.parametrize("command", ["run", "estimate"])
