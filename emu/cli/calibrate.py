@@ -60,7 +60,7 @@ def command(file: Path, device: str, output: str | None, as_json: bool) -> None:
     if as_json:
         print_document({"kind": "action costs", "device": device, "costs": rows})
         return
-    longest = max([len("action"), *(len(row["action"]) for row in rows)])
+    longest = max(len(str(name)) for name in ("action", *(row["action"] for row in rows)))
     say(f"{'action':<{longest}} {'ns':>9} {'samples':>7} {'least':>9} {'greatest':>9} {'profile':>9}")
     for row in rows:
         say(

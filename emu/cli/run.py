@@ -47,7 +47,7 @@ def _is_meant_as_value(option: str, word: str) -> bool:
 @click.option("--trace-format", type=click.Choice(TRACE_FORMATS), help="Format of the trace file (default jsonl).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--timing", is_flag=True, help="Also show wall-clock figures.")
-@click.option("--input", multiple=True, metavar="NAME=FILE", help="Input frames, .npy or .bin.")
+@click.option("--input", multiple=True, metavar="[NAME=]FILE", help="Input frames: .npy, .bin or pictures.")
 @click.option("--inputs", metavar="FILE.npz", help="Several inputs at once.")
 @click.option("--output-dir", metavar="DIR", help="Keep every output as NN_NAME.npy.")
 @click.option("--outputs", metavar="FILE.npz", help="Keep all outputs in one file.")
@@ -69,7 +69,9 @@ def _is_meant_as_value(option: str, word: str) -> bool:
     "--compare", metavar="REF.npz", help="OM/MS: report the first tensor that differs from REF's by its name."
 )
 @click.option("--against", metavar="MODEL", help="OM/MS: report the first op whose results differ from MODEL's.")
-@click.option("--tolerance", type=FiniteRange(min=0), metavar="T", help="Of the largest magnitude (default 1e-3).")
+@click.option(
+    "--tolerance", type=FiniteRange(min=0), metavar="T", help="OM/MS: of the largest magnitude (default 1e-3)."
+)
 @click.option("--memory-limit", type=Whole(1), metavar="BYTES", help="OM/MS: what all tensors may take.")
 @click.option("--threads", type=Whole(1, 64), metavar="N", help="OM/MS: threads that share the convolutions.")
 @click.option("--gear", metavar="SIZES", help="OM: the batch or image size, of a model that has several.")

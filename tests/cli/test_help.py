@@ -55,6 +55,49 @@ def test_sections_name_options_that_exist() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_in_the_words_of_the_user(emu, name: str) -> None:
+    """No name of a type of click's, and no section that an option has nothing to do with."""
+    code, out, _ = emu(name, "--help")
+    assert code == 0
+    assert re.findall(r"^ +-.*? (?:INTEGER|FLOAT|TEXT|BOOLEAN|PATH|FILENAME|UUID)\b.*$", out, re.MULTILINE) == []
+    section = out.split("\nOM and MS graphs:\n")[1].split("\n\n")[0] if "OM and MS graphs:" in out else ""
+    told = re.sub(r"\n {10,}", " ", section).splitlines()
+    assert all(re.match(r"\s+--[\w-]+ .*?\b(?:OM/MS|OM): ", line) for line in told), told
+    about_the_host = out.split("\nChip and host:\n")[1].split("\n\n")[0] if "Chip and host:" in out else ""
+    assert "listen" not in about_the_host
+
+
+def test_what_a_command_is_fed_is_named_alike_everywhere() -> None:
+    """An option that several commands have in the same sense has the same metavar in each."""
+    for option in (
+        "--input",
+        "--inputs",
+        "--fit",
+        "--colour",
+        "--map",
+        "--alls",
+        "--reference",
+        "--assume",
+        "--handlers",
+    ):
+        found = {
+            param.metavar
+            for name in COMMANDS
+            for param in command_of(name).params
+            if isinstance(param, click.Option) and option in param.opts and not param.hidden
+        }
+        assert len(found) == 1, (option, found)
+
+
+@pytest.mark.parametrize(("option", "value"), [("--batch", "64"), ("--frames", "0"), ("--frames-count", "0")])
+def test_an_error_names_an_option_by_its_own_name(emu, option: str, value: str) -> None:
+    """The first long one, whatever others it has."""
+    code, _, err = emu("run", EXAMPLE, option, value)
+    name = option.removesuffix("-count")
+    assert code == 2 and f" {name}: {value} is out of range" in err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_help_shows_no_option_that_the_command_refuses(emu, name: str) -> None:
     """The common options a command knows only so as to refuse them by name."""
     _, out, _ = emu(name, "--help")
