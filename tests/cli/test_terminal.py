@@ -117,6 +117,8 @@ def test_verdicts_hazards_and_warnings_are_told_in_colour(tmp_path: Path) -> Non
 def test_a_tone_is_of_the_beginning_alone_and_lets_nothing_through() -> None:
     (line,) = marked(["  hazard: \x1b[2J"], {"hazard:": Tone.BAD})
     assert painted(line) == "\x1b[1;31m  hazard:\x1b[0m \\x1b[2J"
+    named = Toned("\x1b[2J.trace:3: credits: none", 10, Tone.BAD)  # a name out of a file may lead, too
+    assert painted(named) == "\x1b[1;31m\\x1b[2J.trace\x1b[0m:3: credits: none"
     assert list(marked(["no hazard: here"], {"hazard:": Tone.BAD})) == ["no hazard: here"]
     assert line == "  hazard: \x1b[2J" and isinstance(line, Toned)
 
