@@ -13,7 +13,7 @@ from emu.cli.document import print_document
 from emu.cli.log import note
 from emu.cli.options import RUNTIME_OPTION, open_model
 from emu.cli.reference_options import binding_options
-from emu.cli.screen import complain, say
+from emu.cli.screen import complain_of, say
 from emu.errors import CommandLineError
 from emu.naming import listed, similar
 from emu.reference.options import ReferenceOptions, bind_options
@@ -64,7 +64,7 @@ def command(
     if not binding.missing:
         return 0
     error = binding.missing[0].error(binding.model.file)
-    complain(f"emu: error: {error.line()}")  # stdout has its one document already
+    complain_of(error)  # stdout has its one document already
     return error.exit_code
 
 

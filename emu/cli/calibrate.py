@@ -60,9 +60,10 @@ def command(file: Path, device: str, output: str | None, as_json: bool) -> None:
     if as_json:
         print_document({"kind": "action costs", "device": device, "costs": rows})
         return
-    say(f"{'action':<40} {'ns':>10} {'samples':>8} {'least':>10} {'greatest':>10} {'profile':>10}")
+    longest = max(len(str(name)) for name in ("action", *(row["action"] for row in rows)))
+    say(f"{'action':<{longest}} {'ns':>9} {'samples':>7} {'least':>9} {'greatest':>9} {'profile':>9}")
     for row in rows:
         say(
-            f"{row['action']:<40} {row['ns']:>10.1f} {row['samples']:>8} {row['least_ns']:>10.1f} "
-            f"{row['greatest_ns']:>10.1f} {row['profile_ns']:>10.1f}"
+            f"{row['action']:<{longest}} {row['ns']:>9.1f} {row['samples']:>7} {row['least_ns']:>9.1f} "
+            f"{row['greatest_ns']:>9.1f} {row['profile_ns']:>9.1f}"
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from emu.catalog import names
+from emu.cli.colour import Tone, Toned
 from emu.cli.command import Command
 from emu.cli.document import print_document
 from emu.cli.log import note, warn
@@ -127,26 +128,26 @@ def _check_models(
 
 
 _WORDS = {
-    "ok": "ok",
-    "fails": "FAILS",
-    "refused": "REFUSED",
-    "foreign": "FOREIGN",
-    "damaged": "DAMAGED",
-    "not implemented": "MISSING",
+    "ok": ("ok", Tone.GOOD),
+    "fails": ("FAILS", Tone.BAD),
+    "refused": ("REFUSED", Tone.CAUTION),
+    "foreign": ("FOREIGN", Tone.CAUTION),
+    "damaged": ("DAMAGED", Tone.BAD),
+    "not implemented": ("MISSING", Tone.CAUTION),
 }
 
 
 def _line(one: Verdict) -> str:
     """The line of a model; its path stands there once."""
-    word, file = _WORDS[one.state], shown(one.path)
+    (word, tone), file = _WORDS[one.state], shown(one.path)
     if one.error is None:
         where = one.where()
         rest = [one.summary, where, " ".join(one.failure.split())]
-        return f"{word:<8}{file}: {'; '.join(filter(None, rest))}"
+        return Toned(f"{word:<8}{file}: {'; '.join(filter(None, rest))}", len(word), tone)
     about = f"{one.summary}; " if one.summary else ""
     place = {key: value for key, value in one.error.where.items() if key != "file"}
     error = EmuError(one.error.name, one.error.number, one.error.message.removeprefix(f"{file}: "), **place)
-    return f"{word:<8}{file}: {about}{' '.join(error.line().split())}"
+    return Toned(f"{word:<8}{file}: {about}{' '.join(error.line().split())}", len(word), tone)
 
 
 def _check_traces(traces: tuple[str, ...], as_json: bool) -> int:
@@ -181,7 +182,8 @@ def _check_traces(traces: tuple[str, ...], as_json: bool) -> int:
             for violation in result.violations:
                 # a profile has no lines that a person could look up
                 place = f" {violation.context} action {violation.action_index}" if judged else str(violation.line)
-                say(f"{name}:{place}: {violation.rule}: {violation.message}")
+                where = f"{name}:{place}: {violation.rule}"
+                say(Toned(f"{where}: {violation.message}", len(where), Tone.BAD))
             if result.more:
                 say(f"{name}: {result.more} more violations")
             if not result.violations:

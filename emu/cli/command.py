@@ -21,8 +21,8 @@ OWN = "Options"
 # section -> the options that stand in it in every command that has them; all others are the command's OWN
 SECTIONS: dict[str, str] = {
     "Device and compiling": (
-        "--runtime --device --cluster-layout --network-group --batch --net-batch --gear --kv-cache --from-memory"
-        " --a-runtime --b-runtime --b-device"
+        "--runtime --device --device-id --cluster-layout --network-group --batch --net-batch --kv-cache"
+        " --from-memory --a-runtime --b-runtime --b-device"
     ),
     "Chip and host": "--clock-mhz --link --host-profile --costs --host --compute-time --devices --uplink",
     "Frames": "--frames --input --inputs --fit --colour --seed",
@@ -36,9 +36,11 @@ SECTIONS: dict[str, str] = {
     ),
     "Faults and debugger": "--hazards --inject --handlers --break --break-script --step",
     "Several groups, captures": "--schedule --actions --hef",
-    "OM and MS graphs": "--until --profile --dump-all --compare --against --tolerance --memory-limit --threads",
+    "OM and MS graphs": "--gear --until --profile --dump-all --compare --against --tolerance --memory-limit --threads",
 }
 _SECTION_OF = {option: section for section, options in SECTIONS.items() for option in options.split()}
+# what a command means by a name otherwise than the commands that its section is for
+_OTHERWISE = {("serve", "--host"), ("diff", "--tolerance"), ("compare", "--tolerance"), ("compare", "--against")}
 _FEW = 10
 """Options that need no sections."""
 _A_FILE = re.compile(r"(?<![A-Z])(FILE|DIR|MODEL|HEF|PROFILE|REC)(?![A-Z])|\.(yaml|hef)$")
@@ -110,7 +112,8 @@ class Command(click.Command):
         }
         sections: dict[str, list[tuple[str, str]]] = {section: [] for section in (*SECTIONS, OWN)}
         for option, row in rows.items():
-            sections[_SECTION_OF.get(option, OWN) if len(rows) > _FEW else OWN].append(row)
+            alone = len(rows) <= _FEW or (ctx.info_name, option) in _OTHERWISE
+            sections[OWN if alone else _SECTION_OF.get(option, OWN)].append(row)
         for section in (OWN, *SECTIONS):
             if sections[section]:
                 with formatter.section(section):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from emu.cli.colour import Tone, Toned
 from emu.cli.command import Command
 from emu.cli.document import print_document
 from emu.cli.screen import say
@@ -63,8 +64,12 @@ def _lines(found: Sequence[Verdict]) -> list[str]:
     from emu.conform.conform import Outcome
     from emu.conform.vector import Basis
 
-    lines = [
-        f"{one.outcome.value}: {one.vector.name} ({one.vector.basis}, {one.vector.source}): {one.why}"
+    lines: list[str] = [
+        Toned(
+            f"{one.outcome.value}: {one.vector.name} ({one.vector.basis}, {one.vector.source}): {one.why}",
+            len(one.outcome.value),
+            Tone.CAUTION if one.outcome is Outcome.NOT_ASKED else Tone.BAD,
+        )
         for one in found
         if one.outcome is not Outcome.HOLDS
     ]
@@ -72,5 +77,7 @@ def _lines(found: Sequence[Verdict]) -> list[str]:
         counts = Counter(one.outcome for one in found if one.vector.basis is basis)
         if counts:
             rest = "".join(f", {count} {kind.value}" for kind, count in counts.items() if kind is not Outcome.HOLDS)
-            lines.append(f"{basis}: {counts[Outcome.HOLDS]} of {sum(counts.values())} rules hold{rest}")
+            held, asked = counts[Outcome.HOLDS], sum(counts.values())
+            tone = Tone.GOOD if held == asked else Tone.CAUTION
+            lines.append(Toned(f"{basis}: {held} of {asked} rules hold{rest}", len(str(basis)), tone))
     return lines

@@ -8,6 +8,7 @@ import click
 from msgspec.structs import asdict, replace
 
 from emu.catalog import names
+from emu.cli.colour import Tone, marked
 from emu.cli.command import Command, Place
 from emu.cli.compiling import compile_model
 from emu.cli.diff_profiles import compare as compare_profiles
@@ -127,7 +128,8 @@ def command(
         for title, layout in (("rules that differ", False), ("only laid out otherwise", True)):
             found = [one for one in between if one.layout is layout]
             lines += [f"{title}, {names_of}"] * bool(found) + [f"  {one}" for one in found]
-        say([*lines, f"not compared: {', '.join(left_out)}"])
+        tones = {"equal in meaning": Tone.GOOD, "first divergence:": Tone.BAD, "the host's side:": Tone.BAD}
+        say(marked([*lines, f"not compared: {', '.join(left_out)}"], tones))
     return 0 if equal else DIFFERENT
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from emu.cli.colour import Tone, Toned
 from emu.cli.document import print_document
 from emu.cli.records import decoded, described, differing_fields
 from emu.cli.replay import DIFFERENT
@@ -44,9 +45,11 @@ def compare(a: str, b: str, as_json: bool) -> int:
             document["divergence"] = {"number": found.number, "fields": found.fields, "decoded": fields} | sides
         print_document(document)
     elif found is None:
-        say(f"{replay.number:,} records: no difference")
+        line = f"{replay.number:,} records: no difference"
+        say(Toned(line, len(line), Tone.GOOD))
     else:
-        say(f"first difference at record {found.number:,}: {', '.join(found.fields)}")
+        where = f"first difference at record {found.number:,}:"
+        say(Toned(f"{where} {', '.join(found.fields)}", len(where), Tone.BAD))
         for word, one in (("A", found.recorded), ("B", found.replayed)):
             say(f"  {word} " + ("nothing: it ends here" if one is None else described(one)))
         say(differing_fields(found.recorded, found.replayed))

@@ -13,6 +13,8 @@ from emu.timing.uplink import Fleet
 from emu.wire.control import MAX_BATCH_SIZE
 
 _GUESSES = 3  # how many of them are named where nobody asked for all
+_HEADS = ("config ms", "compute ms", "dma ms", "switch ms", "unexplained ms")
+_COLUMN = 11
 _NEGLIGIBLE = 1.01  # a guess that moves the FPS by less is not worth a word
 
 
@@ -26,11 +28,14 @@ def text(result: Estimate, assumptions: bool) -> Iterator[str]:
     assumed = " (assumed: --host-profile names another)" if result.conditions.host is None else ""
     yield f"host {result.host}{assumed}"
     # what is the same for several batch sizes is said once
-    for lines, same in groupby(result.batches, key=lambda figures: tuple(_batch_text(figures, result))):
+    intervals = dict(zip((figures.batch for figures in result.batches), result.intervals, strict=True))
+    for (queued, *lines), same in groupby(
+        result.batches, key=lambda figures: (_queued(figures, intervals[figures.batch]), *_batch_text(figures, result))
+    ):
         alike = list(same)
         yield ""
         yield f"batch {', '.join(str(figures.batch) for figures in alike)}: bound by {alike[0].bound_by}"
-        yield f"  frames queued ahead      {alike[0].fps:12.2f} FPS"
+        yield queued
         for figures in alike:
             calls = "one frame a call" if figures.batch == 1 else f"{figures.batch} frames a call"
             yield f"  {calls:<24} {figures.sync_fps:12.2f} FPS  (each call waits for its results)"
@@ -91,6 +96,13 @@ def _errors(found: dict[str, Any]) -> str:
     )
 
 
+def _queued(figures: BatchEstimate, interval: tuple[float, float]) -> str:
+    """The throughput, and where the guesses move it between what."""
+    low, high = interval
+    between = f"  ({low:.2f} to {high:.2f}, any one guess halved or doubled)"
+    return f"  frames queued ahead      {figures.fps:12.2f} FPS{between if high > _NEGLIGIBLE * low else ''}"
+
+
 def _batch_text(figures: BatchEstimate, result: Estimate) -> Iterator[str]:
     """The figures of a batch size but its throughput."""
     waits = ""
@@ -102,11 +114,12 @@ def _batch_text(figures: BatchEstimate, result: Estimate) -> Iterator[str]:
     yield f"  deactivation             {figures.deactivation_ms:12.3f} ms"
     if result.single_context:
         return
-    heads = ("context", "config ms", "compute ms", "dma ms", "switch ms", "unexplained ms")
-    yield "  " + " ".join(f"{head:>14}" for head in heads)
+    yield f"  {'context':>7}" + "".join(f"  {head:>{_COLUMN}}" for head in _HEADS)
     for context in figures.contexts:
         parts = (context.config_ms, context.compute_ms, context.dma_ms, context.switch_ms, context.unexplained_ms)
-        yield f"  {context.index:>14} " + " ".join(f"{part:>14.3f}" for part in parts)
+        yield f"  {context.index:>7}" + "".join(
+            f"  {part:>{max(_COLUMN, len(head))}.3f}" for head, part in zip(_HEADS, parts, strict=True)
+        )
 
 
 def _advice(result: Estimate) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
+from emu.cli.colour import Tone, marked
 from emu.cli.document import print_document
 from emu.cli.options import Model, located, open_output
 from emu.cli.screen import say
@@ -50,7 +51,8 @@ def inspect(opened: Model, common: HefSettings, as_json: bool, dot: str | None) 
             {"model": {"file": opened.name}, "well_formed": known, "chip": entries, "hazards": hazards}, indent=True
         )
         return
-    say(_text(opened.name, known, entries, hazards))
+    tones = {"no hazard:": Tone.GOOD, f"{len(hazards)} hazards": Tone.BAD}
+    say(marked(_text(opened.name, known, entries, hazards), tones))
 
 
 def disassemble(opened: Model) -> None:

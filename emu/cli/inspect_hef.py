@@ -8,6 +8,7 @@ from typing import Any
 
 from emu.check.summary import accepted_first, one_line
 from emu.chips.runtimes import device_names, runtime_names
+from emu.cli.colour import Tone, marked
 from emu.cli.document import print_document
 from emu.cli.log import warn
 from emu.cli.options import Model, located
@@ -37,7 +38,12 @@ def inspect(opened: Model, common: HefSettings, as_json: bool) -> None:
     if as_json:
         print_document(report, indent=True)
     else:
-        say(_text(report))
+        is_accepted = any(one["accepted"] for one in report["accepted_by"])
+        tones = {
+            "Accepted by": Tone.GOOD if is_accepted else Tone.BAD,
+            f"HailoRT {report['runtime']} refuses": Tone.BAD,
+        }
+        say(marked(_text(report), tones))
     for warning in report["warnings"]:
         warn(warning)
 

@@ -5,6 +5,7 @@ What the device does is in the trace.
 
 from __future__ import annotations
 
+from emu.cli.colour import Tone, Toned
 from emu.cli.screen import complain
 
 QUIET, NORMAL, VERBOSE = range(3)
@@ -23,16 +24,20 @@ def is_quiet() -> bool:
 
 def warn(message: str) -> None:
     """Something is wrong that does not stop the command."""
-    complain(f"emu: warning: {message}")
+    _say("emu: warning:", message, Tone.CAUTION)
 
 
 def note(message: str) -> None:
     """Something that explains the result; `-q` silences it."""
     if _level >= NORMAL:
-        complain(f"emu: note: {message}")
+        _say("emu: note:", message, Tone.REMARK)
 
 
 def detail(message: str) -> None:
     """What was chosen or written; only `-v` asks for it."""
     if _level >= VERBOSE:
-        complain(f"emu: detail: {message}")
+        _say("emu: detail:", message, Tone.QUIET)
+
+
+def _say(lead: str, message: str, tone: Tone) -> None:
+    complain(Toned(f"{lead} {message}", len(lead), tone))

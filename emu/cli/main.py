@@ -14,7 +14,7 @@ import click
 
 from emu import __version__
 from emu.cli import log
-from emu.cli.screen import abandon, complain
+from emu.cli.screen import abandon, complain, complain_of
 from emu.errors import CommandLineError, EmuError, HailoError, HailoStatus, OutputError, UsageError
 from emu.interrupts import ENDED_BY_SIGNAL, EndedBySignal
 from emu.naming import similar
@@ -49,13 +49,16 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "estimate": ("emu.cli.estimate", "Estimate FPS, latency and activation time of a HEF, and say why."),
     "calibrate": ("emu.cli.calibrate", "Read what actions cost off the time stamps of measure-fw-actions."),
     "serve": ("emu.cli.serve", "Serve a simulated device to HailoRT 5.x programs over TCP."),
-    "exec": ("emu.cli.exec", "Run a Python program whose hailo_platform is a simulated device."),
+    "exec": ("emu.cli.exec", "Run a program on a simulated device: Python, or by --card any of HailoRT 4.x."),
     "benchmark": ("emu.cli.benchmark", "Measure a HEF, and print what `hailortcli benchmark` prints."),
     "run2": ("emu.cli.run2", "Run HEFs, and print the last screen of `hailortcli run2`."),
     "scan": ("emu.cli.scan", "List the devices there are: the simulated one."),
     "fw-control": ("emu.cli.fw_control", "Say what the simulated device is (fw-control identify)."),
     "sweep": ("emu.cli.sweep", "Estimate many HEFs at many batch sizes, devices and links into a table."),
 }
+
+
+_LISTED = " `emu --help` lists them."
 
 
 class LazyGroup(click.Group):
@@ -74,7 +77,8 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise CommandLineError(f"No such command {args[0]!r}.{similar(args[0], COMMANDS)}")
+            near = similar(args[0], COMMANDS) or _LISTED
+            raise CommandLineError(f"No such command {args[0]!r}.{near}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -110,7 +114,7 @@ def report(error: EmuError, as_json: bool, debug: bool = False) -> int:
         sys.stdout.flush()
     except OSError:
         abandon(sys.stdout)  # it is what failed, or its reader has gone: the line below says what is wrong
-    complain(f"emu: error: {' '.join(error.line().split())}")
+    complain_of(error)
     return error.exit_code
 
 
@@ -160,6 +164,8 @@ def _split(args: list[str]) -> tuple[list[str], list[str]]:
 
 def _run(args: list[str], as_json: bool, debug: bool) -> int:
     try:
+        if not args:
+            raise CommandLineError(f"Missing command.{_LISTED}")
         # not cli.main(): it would end the process with 1 where the reader of our output has gone
         with cli.make_context("emu", args) as context:
             result: Any = cli.invoke(context)

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 import click
 
+from emu.cli.colour import Tone, marked
 from emu.cli.command import Command
 from emu.cli.document import print_document
 from emu.cli.options import hef_options, located, open_model, output_path
@@ -73,4 +74,4 @@ def command(
     contexts = {group: len(readings) for group, readings in found}
     for group, context, reading, hazards in entries:
         title = group if contexts[group] == 1 else f"{group}, context {context}"
-        say(report.lines(title, reading, hazards))
+        say(marked(report.lines(title, reading, hazards), {"hazard:": Tone.BAD}))

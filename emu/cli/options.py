@@ -14,7 +14,7 @@ import click
 from msgspec import Struct
 
 from emu.catalog import names
-from emu.cli.command import TextType
+from emu.cli.command import TextType, long_name
 from emu.errors import CommandLineError, EmuError, HailoError, HailoStatus, UsageError
 from emu.files import LARGEST_MODEL, is_folder, is_regular, shown
 from emu.host.spec import HefSettings
@@ -41,7 +41,7 @@ class Whole(click.IntRange):
         self._least, self._most, self._whose = least, most, whose
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        what = param.opts[-1] if param is not None and param.opts else "it"
+        what = long_name(param) if param is not None and param.opts else "it"
         return (
             value if isinstance(value, int) else whole_number(value, what, self._least, self._most, whose=self._whose)
         )
@@ -51,7 +51,7 @@ class FiniteRange(click.FloatRange):
     """A range that not-a-number and infinity lie outside of: no comparison with them says so."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        what = param.opts[-1] if param is not None and param.opts else "it"
+        what = long_name(param) if param is not None and param.opts else "it"
         number = float(value) if isinstance(value, int | float) else decimal_number(value, what)
         return float(super().convert(number, param, ctx))
 

@@ -12,6 +12,7 @@ import click
 from msgspec.structs import replace
 
 from emu.catalog import names
+from emu.cli.colour import Tone, Toned
 from emu.cli.command import Command
 from emu.cli.document import print_document
 from emu.cli.log import warn
@@ -142,11 +143,13 @@ def _text(recording: Recording, replay: Replay, ended: str) -> Iterator[str]:
     difference = replay.difference
     if difference is None:
         counts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(recording.counts.items()))
-        yield f"{replay.number:,} records ({counts}): replayed without a difference"
+        line = f"{replay.number:,} records ({counts}): replayed without a difference"
+        yield Toned(line, len(line), Tone.GOOD)
         if ended != recording.run.get("status"):
             yield f"but the recorded run ended with {recording.run.get('status')}, this one with {ended}"
         return
-    yield f"first difference at record {difference.number:,}: {', '.join(difference.fields)}"
+    where = f"first difference at record {difference.number:,}:"
+    yield Toned(f"{where} {', '.join(difference.fields)}", len(where), Tone.BAD)
     for word, record in (("recorded", difference.recorded), ("replayed", difference.replayed)):
         yield f"  {word} " + (f"nothing: the run is over ({ended})" if record is None else described(record))
     yield from differing_fields(difference.recorded, difference.replayed, _runtime(recording))

@@ -38,6 +38,8 @@ _RUNNING = (*_ACTING, "batch", "net_batch", "frames", "seed")
 def command(models: tuple[str, ...], common: HefSettings, output: str, run_too: bool) -> None:
     """Write one self-contained HTML page that tells what models are and do.
 
+    With --run each HEF is also run, and each graph timed: --batch, --net-batch, --frames and --seed are of that run.
+
     A trace (JSONL) and a file of `hailortcli run2 measure-fw-actions` are told by their lists and their lanes.
     """
     common.refuse_but(_RUNNING if run_too else _ACTING, "a report" if run_too else "a report without --run")

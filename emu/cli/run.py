@@ -42,13 +42,14 @@ def _is_meant_as_value(option: str, word: str) -> bool:
 @click.command(cls=_RunCommand)
 @click.argument("models", nargs=-1, metavar="MODEL...")
 @hef_options()
+@click.option("-s", "--device-id", "device_ids", multiple=True, metavar="ID", help="The device of that id (emu scan).")
 @click.option(
     "--trace", metavar="[=FILE]", help="A readable line per event, or FILE; =registers[:FILE] a card's registers too."
 )
 @click.option("--trace-format", type=click.Choice(TRACE_FORMATS), help="Format of the trace file (default jsonl).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--timing", is_flag=True, help="Also show wall-clock figures.")
-@click.option("--input", multiple=True, metavar="NAME=FILE", help="Input frames, .npy or .bin.")
+@click.option("--input", multiple=True, metavar="[NAME=]FILE", help="Input frames: .npy, .bin or pictures.")
 @click.option("--inputs", metavar="FILE.npz", help="Several inputs at once.")
 @click.option("--output-dir", metavar="DIR", help="Keep every output as NN_NAME.npy.")
 @click.option("--outputs", metavar="FILE.npz", help="Keep all outputs in one file.")
@@ -70,7 +71,9 @@ def _is_meant_as_value(option: str, word: str) -> bool:
     "--compare", metavar="REF.npz", help="OM/MS: report the first tensor that differs from REF's by its name."
 )
 @click.option("--against", metavar="MODEL", help="OM/MS: report the first op whose results differ from MODEL's.")
-@click.option("--tolerance", type=FiniteRange(min=0), metavar="T", help="Of the largest magnitude (default 1e-3).")
+@click.option(
+    "--tolerance", type=FiniteRange(min=0), metavar="T", help="OM/MS: of the largest magnitude (default 1e-3)."
+)
 @click.option("--memory-limit", type=Whole(1), metavar="BYTES", help="OM/MS: what all tensors may take.")
 @click.option("--threads", type=Whole(1, 64), metavar="N", help="OM/MS: threads that share the convolutions.")
 @click.option("--gear", metavar="SIZES", help="OM: the batch or image size, of a model that has several.")
@@ -98,6 +101,7 @@ def _is_meant_as_value(option: str, word: str) -> bool:
 def command(
     models: tuple[str, ...],
     common: HefSettings,
+    device_ids: tuple[str, ...],
     trace: str | None,
     trace_format: str | None,
     as_json: bool,
@@ -162,6 +166,7 @@ def command(
     opened = tuple(open_model(model) for model in models)
     options = RunOptions(
         models=opened,
+        device_ids=device_ids,
         spec=RunSpec(
             models=tuple(model.source for model in opened),
             settings=common,
@@ -245,6 +250,7 @@ def command(
         given = f"({len(models)} given)"
         raise CommandLineError(f"several models at once must all be HEFs; an OM or MS graph runs alone {given}")
     refused = common.given() + ["--trace"] * (trace is not None) + options.hef_options()
+    refused += ["--device-id"] * bool(device_ids)
     refused += ["--compute-time"] * (compute_time is not None) + ["--inject"] * bool(inject)
     refused += ["--hef"] * (hef is not None)
     refused += ["--hazards"] * (hazards is not None)

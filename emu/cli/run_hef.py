@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from emu.cli.colour import Tone, marked
 from emu.cli.compiling import warn_of_clock
 from emu.cli.document import print_document
 from emu.cli.log import detail, warn
@@ -48,6 +49,10 @@ def run(options: RunOptions, put: Put | None = None) -> None:
         raise CommandLineError(f"{', '.join(shown)}: a capture has no vstreams, only HEFs do")
     spec = options.spec
     run = prepare(spec, [model.name for model in options.models])
+    if options.device_ids:
+        from emu.hailo_platform.environment import require_there
+
+        require_there(options.device_ids, run.program.device)
     if options.trace is not None or options.record is not None:
         refuse_endless(run.request.frames, "--trace" if options.trace is not None else "--record")
     if options.registers:
@@ -117,7 +122,7 @@ def _report(outcome: Outcome, options: RunOptions, outputs: RunOutputs) -> None:
     if options.as_json:
         print_document(document(outcome, options.timing, options.coverage))
     else:
-        say(text(outcome, options.timing, options.coverage, options.rules))
+        say(marked(text(outcome, options.timing, options.coverage, options.rules), {"hazard:": Tone.BAD}))
 
 
 def _warn_of_clusters(run: PreparedRun) -> None:

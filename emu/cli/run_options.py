@@ -33,11 +33,13 @@ def register_trace(text: str) -> tuple[str, bool]:
 
 
 class RunOptions(Struct, frozen=True):
-    """`spec` is what runs, `models` name its models. `trace`, `profile`: None off, "" on stdout, else a file.
-    `registers`: the trace tells of accesses to the registers of a card too."""
+    """`spec` is what runs, `models` name its models, `device_ids` the devices to run on (`emu scan`). `trace`,
+    `profile`: None off, "" on stdout, else a file. `registers`: the trace tells of accesses to the registers of a card
+    too."""
 
     models: tuple[Model, ...]
     spec: RunSpec
+    device_ids: tuple[str, ...] = ()
     trace: str | None = None
     trace_format: str | None = None
     registers: bool = False

@@ -18,7 +18,9 @@ ENDED_BY_SIGNAL = 128
 
 @click.command("serve", cls=Command, help="Serve a simulated device to HailoRT 5.x programs over TCP (HRPC).")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
-@click.option("--port", type=Whole(0, 65535), default=12133, show_default=True, help="TCP port; 0: any that is free.")
+@click.option(
+    "--port", type=Whole(0, 65535), metavar="N", default=12133, show_default=True, help="TCP port; 0: any that is free."
+)
 @click.option("--device", type=click.Choice(names("chips")), help="Device (default hailo10h, with --control hailo8).")
 @click.option("--runtime", type=click.Choice(names("runtimes")), help="Who compiles (default: by the device's family).")
 @click.option(

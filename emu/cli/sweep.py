@@ -16,7 +16,7 @@ from emu.cli.command import Command
 from emu.cli.document import print_document
 from emu.cli.options import Release, Whole, output_path, parse_batches
 from emu.cli.progress import progress
-from emu.cli.screen import complain, say
+from emu.cli.screen import columns, complain_of, say
 from emu.errors import CommandLineError, HailoStatus
 from emu.output import Output
 
@@ -128,9 +128,9 @@ def command(
         else:
             from emu.sweep.columns import table
 
-            say(table(rows))
+            say(table(rows, columns(sys.stdout)))
     if unfinished is not None:
-        complain(f"emu: error: {unfinished.line()}")  # stdout has its one document already
+        complain_of(unfinished)  # stdout has its one document already
         return unfinished.exit_code
     return _code(rows)
 

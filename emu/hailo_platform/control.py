@@ -24,7 +24,7 @@ from emu.hailo_platform.enums import (
     PowerMeasurementTypes,
     SamplingPeriod,
 )
-from emu.hailo_platform.environment import environment, say_once
+from emu.hailo_platform.environment import environment, require_there, say_once
 from emu.hailo_platform.exceptions import HailoRTException, HailoRTNotImplemented, raising_as_hailort
 
 if TYPE_CHECKING:
@@ -355,10 +355,9 @@ class Device:
 
     def __init__(self, device_id: str | None = None) -> None:
         with raising_as_hailort():
-            there = environment().device_id
-            if device_id not in (None, there):
-                raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, f"no device {device_id!r}, there is {there}")
-        self._device_id = there
+            found = environment()
+            require_there(() if device_id is None else (device_id,), found.device)
+        self._device_id = found.device_id
         self._control: Control | None = Control()
         self._creation_pid = os.getpid()
         self.loaded_network_groups: list[Any] = []

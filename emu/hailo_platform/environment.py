@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from emu.errors import UsageError
+from emu.errors import HailoError, HailoStatus, UsageError
 
 if TYPE_CHECKING:
     from emu.host.jobs import Outputs
@@ -49,9 +50,22 @@ class Environment:
     @property
     def device_id(self) -> str:
         """The id that `Device.scan` finds."""
-        from emu.chips.runtimes import device_profile
+        return device_id_of(self.device)
 
-        return INTEGRATED_DEVICE_ID if device_profile(self.device).integrated else PCIE_DEVICE_ID
+
+def device_id_of(device: str) -> str:
+    """The id by which HailoRT finds the simulated device: a place on PCIe, or that it is in the processor."""
+    from emu.chips.runtimes import device_profile
+
+    return INTEGRATED_DEVICE_ID if device_profile(device).integrated else PCIE_DEVICE_ID
+
+
+def require_there(device_ids: Iterable[str], device: str) -> None:
+    """HailoError for an id that is not the simulated device's."""
+    there = device_id_of(device)
+    for one in device_ids:
+        if one != there:
+            raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, f"no device {one!r:.80}, there is {there}")
 
 
 def environment() -> Environment:

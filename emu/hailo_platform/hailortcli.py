@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from emu.errors import EmuError, HailoError, HailoStatus, UsageError, without_controls
 from emu.files import is_folder
-from emu.hailo_platform.environment import Environment, environment
+from emu.hailo_platform.environment import Environment, environment, require_there
 
 if TYPE_CHECKING:
     from emu.hailo_platform.control import BoardInformation, ExtendedDeviceInformation
@@ -57,9 +57,7 @@ def _on_device(parser: _Parser) -> None:
 
 
 def _require_there(chosen: Environment, options: argparse.Namespace) -> None:
-    for one in (*options.device_id, *options.bdf):
-        if one not in ("*", chosen.device_id):
-            raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, f"no device {one!r}, there is {chosen.device_id}")
+    require_there((one for one in (*options.device_id, *options.bdf) if one != "*"), chosen.device)
     from emu.chips.runtimes import device_profile, runtime_profile
     from emu.chips.support import check_supported
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from msgspec import Struct
 
 _WIDTH, _HEIGHT = 640, 300
@@ -22,7 +22,8 @@ class Series(Struct, frozen=True):
 
 
 def curves(series: Sequence[Series], x_title: str, y_title: str) -> Markup:
-    """An SVG with both axes logarithmic; each line is named at its end, each point says its numbers on hover."""
+    """An SVG with both axes logarithmic; each line is named at its end, each point says its numbers when pointed at or
+    focused."""
     drawn = [one for one in series if any(y > 0 for _, y in one.points)]
     if not drawn:
         return Markup("")
@@ -37,7 +38,7 @@ def curves(series: Sequence[Series], x_title: str, y_title: str) -> Markup:
         body.append(_line(one, number, x_axis, y_axis, end))
     title = f"{y_title} over {x_title}"
     return Markup(
-        '<svg class="curves" viewBox="0 0 {w} {h}" role="img" aria-label="{title}">{body}'
+        '<svg class="curves walk" viewBox="0 0 {w} {h}" role="group" aria-label="{title}">{body}'
         '<text class="title" x="{xt}" y="{yt}" text-anchor="middle">{x}</text>'
         '<text class="title" transform="translate(14 {ym}) rotate(-90)" text-anchor="middle">{y}</text></svg>'
     ).format(
@@ -90,7 +91,7 @@ def _grid(xs: Sequence[float], x_axis: _Axis, y_axis: _Axis) -> Markup:
         at = x_axis.place(x)
         lines.append(
             Markup('<path class="grid" d="M{} {}V{}"/><text x="{}" y="{}" text-anchor="middle">{}</text>').format(
-                at, _TOP, _HEIGHT - _BOTTOM, at, _HEIGHT - _BOTTOM + 15, f"{x:g}"
+                at, _TOP, _HEIGHT - _BOTTOM, at, _HEIGHT - _BOTTOM + 15, f"{x:,.4g}"
             )
         )
     return Markup("").join(lines)
@@ -98,7 +99,7 @@ def _grid(xs: Sequence[float], x_axis: _Axis, y_axis: _Axis) -> Markup:
 
 def _line(one: Series, number: int, x_axis: _Axis, y_axis: _Axis, label_y: float) -> Markup:
     colour = f"s{number % 8}"
-    places = [(x_axis.place(x), y_axis.place(y)) for x, y in one.points if y > 0]
+    places = {at: (x_axis.place(x), y_axis.place(y)) for at, (x, y) in enumerate(one.points) if y > 0}
     band = Markup("")
     if one.interval:
         upper = [
@@ -108,16 +109,28 @@ def _line(one: Series, number: int, x_axis: _Axis, y_axis: _Axis, label_y: float
             (x_axis.place(x), y_axis.place(low)) for (x, _), (low, _) in zip(one.points, one.interval, strict=True)
         ]
         band = Markup('<path class="band {}" d="{}Z"/>').format(colour, _path([*upper, *reversed(lower)]))
-    dots = Markup("").join(
-        Markup('<circle class="{}" cx="{}" cy="{}" r="3.5" tabindex="0"><title>{}</title></circle>').format(
-            colour, *place, _says(one, at)
-        )
-        for at, place in enumerate(places)
-    )
+    dots = Markup("").join(_point(one, at, place, colour) for at, place in places.items())
     name = Markup('<text class="name {}" x="{}" y="{}">{}</text>').format(
         colour, _WIDTH - _RIGHT + 8, label_y + 4, one.name if len(one.name) < 24 else f"{one.name[:22]}…"
     )
-    return band + Markup('<path class="line {}" d="{}"/>').format(colour, _path(places)) + dots + name
+    return band + Markup('<path class="line {}" d="{}"/>').format(colour, _path(list(places.values()))) + dots + name
+
+
+def _point(one: Series, at: int, place: tuple[float, float], colour: str) -> Markup:
+    x, y = place
+    before_middle = x < (_LEFT + _WIDTH - _RIGHT) / 2
+    return Markup(
+        '<g class="point" tabindex="0" role="img" aria-label="{says}"><circle class="{c}" cx="{x}" cy="{y}" r="3.5"/>'
+        '<text class="says" x="{tx}" y="{ty}" text-anchor="{anchor}">{says}</text></g>'
+    ).format(
+        says=_says(one, at),
+        c=colour,
+        x=x,
+        y=y,
+        tx=x + 8 if before_middle else x - 8,
+        ty=max(y - 8, _TOP + 8),
+        anchor="start" if before_middle else "end",
+    )
 
 
 def _says(one: Series, at: int) -> str:
@@ -125,8 +138,8 @@ def _says(one: Series, at: int) -> str:
     between = ""
     if one.interval:
         low, high = one.interval[at]
-        between = f" ({low:,.1f} to {high:,.1f})"
-    return f"{escape(one.name)}, {x:g}: {y:,.1f}{between}"
+        between = f" ({low:,.2f} to {high:,.2f})"
+    return f"{one.name}, {x:,.4g}: {y:,.2f}{between}"
 
 
 def _path(places: Sequence[tuple[float, float]]) -> str:

@@ -91,7 +91,7 @@ def layered(nodes: Mapping[str, Node], edges: Sequence[tuple[str, str, str]], ti
     body = [_edge(place[source], place[sink], text) for source, sink, text in edges]
     body += [_box(node, *place[key]) for key, node in nodes.items()]
     return Markup(
-        '<svg class="graph" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img" aria-label="{t}">{b}</svg>'
+        '<svg class="graph walk" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="group" aria-label="{t}">{b}</svg>'
     ).format(w=width, h=height, t=title, b=Markup("").join(body))
 
 
@@ -120,7 +120,7 @@ def _edge(source: tuple[int, int], sink: tuple[int, int], text: str) -> Markup:
 def _box(node: Node, x: int, y: int) -> Markup:
     shown = node.name if len(node.name) < 22 else f"…{node.name[-20:]}"
     return Markup(
-        '<g class="node {k}" tabindex="0"><title>{t}</title>'
+        '<g class="node {k}" tabindex="0" role="img" aria-label="{n}: {t}"><title>{t}</title>'
         '<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="4"/>'
         '<text x="{m}" y="{ty}" text-anchor="middle">{n}</text></g>'
     ).format(

@@ -16,7 +16,7 @@ from emu import __version__
 from emu.graph.plan import Plan
 from emu.hef.words import architecture, dims, host_side, quantisation, wire_side
 from emu.report.curves import Series, curves
-from emu.report.facts import LINK_BATCHES, Group, ModelFacts
+from emu.report.facts import Group, ModelFacts
 from emu.report.pictures import UNIT_NAMES, Node, floor_plan, layered
 from emu.timing.estimate import BatchEstimate, ContextEstimate, Estimate
 from emu.timing.model import Bound
@@ -24,6 +24,7 @@ from emu.timing.model import Bound
 Document = dict[str, Any]
 
 MOST_BOXES = 150  # of a graph that is drawn operator by operator; larger ones by the first parts of their names
+DRAWN_BATCHES = (1, 8)  # whose time is drawn context by context
 # what to change where a model is bound by something (docs/timing.md)
 ADVICE: Mapping[Bound, str] = {
     "compute": "the core is busy all the time: a smaller network, a higher clock or a larger device",
@@ -53,11 +54,14 @@ def page(models: Sequence[ModelFacts]) -> str:
         "advice": ADVICE,
         "architecture": architecture,
         "batch_curves": batch_curves,
+        "drawn_batches": DRAWN_BATCHES,
         "context_edges": context_edges,
         "floor_plan": floor_plan,
         "graph_picture": graph_picture,
         "key_figures": key_figures,
         "link_curves": link_curves,
+        "link_rate": link_rate,
+        "over_links": over_links,
         "timeline": timeline,
         "unit_names": UNIT_NAMES,
     }
@@ -73,16 +77,31 @@ def page(models: Sequence[ModelFacts]) -> str:
 
 
 def _embedded(models: Sequence[ModelFacts]) -> str:
-    """The documents behind the page for scripts, in a form that no text in them can leave the element."""
-    documents = [
-        {
-            "file": model.name,
-            "refused": model.refused or None,
-            "estimates": [group.curve.document() for group in model.groups if group.curve is not None],
-        }
-        for model in models
-    ]
+    """The documents behind the page for scripts, in a form that no text in them can leave the element.
+
+    Contexts stand where they are drawn: of hundreds, those of every batch would be most of the page.
+    """
+    documents = []
+    for model in models:
+        curves_of = [(group, group.curve) for group in model.groups if group.curve is not None]
+        documents.append(
+            {
+                "file": model.name,
+                "refused": model.refused or None,
+                "estimates": [curve.document() | {"batches": _batches(curve, DRAWN_BATCHES)} for _, curve in curves_of],
+                "by_link": [
+                    {link: _batches(estimate, ()) for link, estimate in group.by_link.items()} for group, _ in curves_of
+                ],
+            }
+        )
     return json.dumps(documents, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _batches(estimate: Estimate, with_contexts: Sequence[int]) -> list[Document]:
+    return [
+        {key: value for key, value in batch.items() if key != "contexts" or batch["batch"] in with_contexts}
+        for batch in estimate.batch_documents()
+    ]
 
 
 def key_figures(model: ModelFacts) -> Iterator[tuple[str, str, str]]:
@@ -91,7 +110,9 @@ def key_figures(model: ModelFacts) -> Iterator[tuple[str, str, str]]:
     if estimate is None:
         return
     one, most = estimate.batches[0], estimate.batches[-1]
-    yield "throughput", f"{one.fps:,.2f} FPS", f"pipelined, batch {one.batch}, estimated"
+    low, high = estimate.intervals[0]
+    between = f" between {low:,.2f} and {high:,.2f}" if low < high else ""
+    yield "throughput", f"{one.fps:,.2f} FPS", f"pipelined, batch {one.batch}, estimated{between}"
     if not estimate.single_context and most.batch > one.batch:
         yield "with a large batch", f"{most.fps:,.2f} FPS", f"batch {most.batch}"
     yield "latency", f"{one.first_frame_latency_ms:,.3f} ms", "of the first frame"
@@ -104,9 +125,9 @@ def key_figures(model: ModelFacts) -> Iterator[tuple[str, str, str]]:
 
 
 def batch_curves(groups: Sequence[Group]) -> Markup:
-    """Throughput over the batch, a line for each network group."""
+    """Throughput over the batch, a line for each network group, with what the guesses make of it."""
     series = [
-        Series(group.name, [(one.batch, one.fps) for one in group.curve.batches])
+        Series(group.name, [(one.batch, one.fps) for one in group.curve.batches], group.curve.intervals)
         for group in groups
         if group.curve is not None and not group.curve.single_context
     ]
@@ -114,28 +135,26 @@ def batch_curves(groups: Sequence[Group]) -> Markup:
 
 
 def link_curves(group: Group) -> Markup:
-    """Throughput over what the link carries, a line for each batch that is shown."""
-    series = []
-    for place, batch in enumerate(LINK_BATCHES):
-        points = [(_width(link), _of_batch(estimate, place).fps) for link, estimate in group.by_link.items()]
-        by_width: dict[float, float] = {}
-        for width, fps in points:
-            by_width.setdefault(width, fps)
-        series.append(Series(f"batch {batch}", sorted(by_width.items())))
-        if group.curve is not None and group.curve.single_context:
-            break  # the batch changes nothing
-    return curves(series, "Gbit/s of the link", "frames per second")
+    """Throughput over what the link carries, a line for each batch that is shown, with what the guesses make of it."""
+    points: dict[int, list[tuple[float, float]]] = {}
+    intervals: dict[int, list[tuple[float, float]]] = {}
+    for estimate in group.by_link.values():
+        for figures, interval in over_links(estimate):
+            points.setdefault(figures.batch, []).append((link_rate(estimate), figures.fps))
+            intervals.setdefault(figures.batch, []).append(interval)
+    series = [Series(f"batch {batch}", places, intervals[batch]) for batch, places in points.items()]
+    return curves(series, "MB/s of payload that the link carries each way", "frames per second")
 
 
-def _of_batch(estimate: Estimate, place: int) -> BatchEstimate:
-    return estimate.batches[min(place, len(estimate.batches) - 1)]
+def over_links(estimate: Estimate) -> list[tuple[BatchEstimate, tuple[float, float]]]:
+    """What is shown of one link's estimate: the figures at each batch with their interval, once if all are the same."""
+    found = list(zip(estimate.batches, estimate.intervals, strict=True))
+    return found[:1] if estimate.single_context else found
 
 
-def _width(link: str) -> float:
-    """Gbit/s that a genXxY link signals, encoding taken off (8b/10b up to generation 2, 128b/130b from 3)."""
-    generation, lanes = link.removeprefix("gen").split("x")
-    a_lane = {1: 2.0, 2: 4.0, 3: 7.88, 4: 15.75, 5: 31.5}[int(generation)]
-    return a_lane * int(lanes)
+def link_rate(estimate: Estimate) -> float:
+    """MB/s of payload that the link of an estimate carries each way."""
+    return estimate.conditions.profile(estimate.device).link.bytes_per_second / 1e6
 
 
 # -- time

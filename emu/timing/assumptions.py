@@ -5,7 +5,7 @@ Nothing here keeps a list: a number of the profile is an assumption if another v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -30,40 +30,53 @@ class Assumption(NamedTuple):
 
 
 class Sensitivity(NamedTuple):
-    """What becomes of the FPS if a guessed number is half or twice as large, the lower figure first."""
+    """What becomes of the FPS if a guessed number is half or twice as large: (low, high) of each batch size."""
 
     name: str
-    low_fps: float
-    high_fps: float
+    spans: tuple[tuple[float, float], ...]
+
+    @property
+    def low_fps(self) -> float:
+        return self.spans[0][0]
+
+    @property
+    def high_fps(self) -> float:
+        return self.spans[0][1]
 
 
-def rests_on(entries: Entries, refigure: Callable[[Entries], object]) -> Iterator[str]:
-    """The numbers that the figures follow, in the order of the profile."""
-    before = refigure(entries)
+def rests_on(entries: Entries, refigure: Callable[[Entries], Iterable[object]]) -> Iterator[str]:
+    """The numbers that the figures follow, in the order of the profile. No more is figured than it takes to see."""
+    before = list(refigure(entries))
     for name, quantity in entries.items():
-        if name.startswith(_SECTIONS) or name == _PEAK_RATE:
+        if _steers_time(name):
             for factor in FOLLOWS:
                 value = scaled(quantity.value or 1, factor)
-                if value != quantity.value and refigure({**entries, name: quantity._replace(value=value)}) != before:
+                if value == quantity.value:
+                    continue
+                altered = refigure({**entries, name: quantity._replace(value=value)})
+                if any(one != other for one, other in zip(altered, before, strict=True)):
                     yield name
                     break
 
 
-def sensitivities(entries: Entries, names: Sequence[str], fps: Callable[[Entries], float]) -> list[Sensitivity]:
-    """The guessed ones among `names` that move the FPS, the one that moves it most first."""
+def sensitivities(entries: Entries, fps: Callable[[Entries], Sequence[float]]) -> list[Sensitivity]:
+    """The guessed numbers that move the FPS, the one that moves those of the first batch size most first."""
     before = fps(entries)
     found: list[tuple[float, Sensitivity]] = []
-    for name in names:
-        quantity = entries[name]
-        if quantity.basis != "guessed":
+    for name, quantity in entries.items():
+        values = [scaled(quantity.value, factor) for factor in GUESS_RANGE]
+        if quantity.basis != "guessed" or not _steers_time(name) or quantity.value in values:
             continue
-        values = [
-            fps({**entries, name: quantity._replace(value=scaled(quantity.value, factor))}) for factor in GUESS_RANGE
-        ]
-        low, high = min(before, *values), max(before, *values)
-        if low < high:
-            found.append((high / low if low else float("inf"), Sensitivity(name, low, high)))
+        altered = [fps({**entries, name: quantity._replace(value=value)}) for value in values]
+        spans = tuple((min(rates), max(rates)) for rates in zip(before, *altered, strict=True))
+        if any(low < high for low, high in spans):
+            low, high = spans[0]
+            found.append((high / low if low else float("inf"), Sensitivity(name, spans)))
     return [entry for _, entry in sorted(found, key=lambda pair: -pair[0])]
+
+
+def _steers_time(name: str) -> bool:
+    return name.startswith(_SECTIONS) or name == _PEAK_RATE
 
 
 def scaled(value: Any, factor: float) -> Any:

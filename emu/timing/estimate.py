@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -114,10 +114,18 @@ class Estimate(Struct, frozen=True, dict=True):
 
     @cached_property
     def guesses(self) -> list[Sensitivity]:
-        """What the FPS of the first batch size hang on that nobody knows, what matters most first."""
-        entries, first = self.conditions.entries(self.device), self.compiled[:1]
-        names = [entry.name for entry in self.assumptions if entry.name in entries]
-        return sensitivities(entries, names, lambda altered: _figures(first, self.conditions, altered)[0].fps)
+        """What the FPS hang on that nobody knows, what matters most at the first batch size first."""
+        entries = self.conditions.entries(self.device)
+        return sensitivities(entries, lambda altered: _rates(self.compiled, self.conditions, altered))
+
+    @cached_property
+    def intervals(self) -> tuple[tuple[float, float], ...]:
+        """(low, high) FPS of each batch size: what any one of the guesses makes of it, half or twice as large."""
+        spans = [[(figures.fps, figures.fps) for figures in self.batches], *(guess.spans for guess in self.guesses)]
+        return tuple(
+            (min(low for low, _ in of_batch), max(high for _, high in of_batch))
+            for of_batch in zip(*spans, strict=True)
+        )
 
     def schedule(self, position: int) -> GroupSchedule:
         """The model behind the figures of a batch size, by its position."""
@@ -133,35 +141,40 @@ class Estimate(Struct, frozen=True, dict=True):
             "link": self.link,
             "host_profile": self.host,
             "batch_for_90_percent": self.batch_for_90_percent,
-            "batches": [
-                {
-                    "batch": figures.batch,
-                    "fps": figures.fps,
-                    "sync_fps": figures.sync_fps,
-                    "first_frame_latency_ms": figures.first_frame_latency_ms,
-                    "batch_wait_ms": figures.batch_wait_ms,
-                    "activation_ms": figures.activation_ms,
-                    "deactivation_ms": figures.deactivation_ms,
-                    "bound_by": figures.bound_by,
-                    "contexts": [
-                        {
-                            "index": context.index,
-                            "config_ms": context.config_ms,
-                            "compute_ms": context.compute_ms,
-                            "dma_ms": context.dma_ms,
-                            "switch_ms": context.switch_ms,
-                            "unexplained_ms": context.unexplained_ms,
-                        }
-                        for context in figures.contexts
-                    ],
-                }
-                for figures in self.batches
-            ],
+            "batches": self.batch_documents(),
             "assumptions": [
                 {"name": entry.name, "value": entry.value, "unit": entry.unit, "source": entry.source}
                 for entry in self.assumptions
             ],
         }
+
+    def batch_documents(self) -> list[dict[str, Any]]:
+        """What the JSON form says of each batch size."""
+        return [
+            {
+                "batch": figures.batch,
+                "fps": figures.fps,
+                "fps_interval": list(interval),
+                "sync_fps": figures.sync_fps,
+                "first_frame_latency_ms": figures.first_frame_latency_ms,
+                "batch_wait_ms": figures.batch_wait_ms,
+                "activation_ms": figures.activation_ms,
+                "deactivation_ms": figures.deactivation_ms,
+                "bound_by": figures.bound_by,
+                "contexts": [
+                    {
+                        "index": context.index,
+                        "config_ms": context.config_ms,
+                        "compute_ms": context.compute_ms,
+                        "dma_ms": context.dma_ms,
+                        "switch_ms": context.switch_ms,
+                        "unexplained_ms": context.unexplained_ms,
+                    }
+                    for context in figures.contexts
+                ],
+            }
+            for figures, interval in zip(self.batches, self.intervals, strict=True)
+        ]
 
 
 def compile_batch(hef: Hef, options: CompileOptions, batch: int, starts: ProgramStarts | None = None) -> Compiled:
@@ -198,11 +211,11 @@ def estimate_compiled(hef: Hef, compiled: Sequence[Compiled], conditions: Condit
 
 def figures_of(model: GroupSchedule, batch: int) -> BatchEstimate:
     """All figures for one batch size."""
-    period, sync = model.period_ns(batch), model.sync_period_ns(batch)
+    sync = model.sync_period_ns(batch)
     runs = enumerate(model.runs(batch))
     return BatchEstimate(
         batch=batch,
-        fps=batch / period * NS if period else 0.0,
+        fps=_rate(model, batch),
         sync_fps=batch / sync * NS if sync else 0.0,
         first_frame_latency_ms=model.latency_ns(batch) / NS_PER_MS,
         batch_wait_ms=model.batch_wait_ns(batch) / NS_PER_MS,
@@ -217,10 +230,21 @@ def _model(one: Compiled, profile: chips.Profile, conditions: Conditions) -> Gro
     return GroupSchedule(profile, one.demand, group_timing(one.demand, profile, conditions.compute_time_ns))
 
 
-def _figures(compiled: Sequence[Compiled], conditions: Conditions, entries: Entries) -> list[BatchEstimate]:
+def _figures(compiled: Sequence[Compiled], conditions: Conditions, entries: Entries) -> Iterator[BatchEstimate]:
     """The figures on a device with other numbers."""
     profile = chips.profile_of(compiled[0].device, entries, conditions.clock_mhz, conditions.link)
-    return [figures_of(_model(one, profile, conditions), one.batch) for one in compiled]
+    return (figures_of(_model(one, profile, conditions), one.batch) for one in compiled)
+
+
+def _rates(compiled: Sequence[Compiled], conditions: Conditions, entries: Entries) -> list[float]:
+    """The FPS at each batch size on a device with other numbers."""
+    profile = chips.profile_of(compiled[0].device, entries, conditions.clock_mhz, conditions.link)
+    return [_rate(_model(one, profile, conditions), one.batch) for one in compiled]
+
+
+def _rate(model: GroupSchedule, batch: int) -> float:
+    period = model.period_ns(batch)
+    return batch / period * NS if period else 0.0
 
 
 def _assumptions(result: Estimate) -> list[Assumption]:

@@ -22,6 +22,8 @@ from emu.cli.main import COMMANDS
 from tests.conftest import ROOT
 
 EXAMPLE = str(ROOT / "examples" / "two_context.hef")
+INTEGRATED = str(ROOT / "tests" / "data" / "hef" / "ctr_v3_ph_ok.hef")
+GRAPH = str(ROOT / "examples" / "lenet.ms")
 # what has no end, or runs another program
 NOT_RUN = ("emu serve", "emu respond", "emu exec --card")
 
@@ -50,6 +52,49 @@ def test_sections_name_options_that_exist() -> None:
     named = [option for options in SECTIONS.values() for option in options.split()]
     assert set(named) <= known and len(named) == len(set(named))
     assert OWN not in SECTIONS
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_in_the_words_of_the_user(emu, name: str) -> None:
+    """No name of a type of click's, and no section that an option has nothing to do with."""
+    code, out, _ = emu(name, "--help")
+    assert code == 0
+    assert re.findall(r"^ +-.*? (?:INTEGER|FLOAT|TEXT|BOOLEAN|PATH|FILENAME|UUID)\b.*$", out, re.MULTILINE) == []
+    section = out.split("\nOM and MS graphs:\n")[1].split("\n\n")[0] if "OM and MS graphs:" in out else ""
+    told = re.sub(r"\n {10,}", " ", section).splitlines()
+    assert all(re.match(r"\s+--[\w-]+ .*?\b(?:OM/MS|OM): ", line) for line in told), told
+    about_the_host = out.split("\nChip and host:\n")[1].split("\n\n")[0] if "Chip and host:" in out else ""
+    assert "listen" not in about_the_host
+
+
+def test_what_a_command_is_fed_is_named_alike_everywhere() -> None:
+    """An option that several commands have in the same sense has the same metavar in each."""
+    for option in (
+        "--input",
+        "--inputs",
+        "--fit",
+        "--colour",
+        "--map",
+        "--alls",
+        "--reference",
+        "--assume",
+        "--handlers",
+    ):
+        found = {
+            param.metavar
+            for name in COMMANDS
+            for param in command_of(name).params
+            if isinstance(param, click.Option) and option in param.opts and not param.hidden
+        }
+        assert len(found) == 1, (option, found)
+
+
+@pytest.mark.parametrize(("option", "value"), [("--batch", "64"), ("--frames", "0"), ("--frames-count", "0")])
+def test_an_error_names_an_option_by_its_own_name(emu, option: str, value: str) -> None:
+    """The first long one, whatever others it has."""
+    code, _, err = emu("run", EXAMPLE, option, value)
+    name = option.removesuffix("-count")
+    assert code == 2 and f" {name}: {value} is out of range" in err
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -240,6 +285,22 @@ def test_hailortcli_s_commands_answer_for_the_simulated_device(emu, monkeypatch:
 def test_their_errors_are_emu_s(emu, arguments: list[str], code: int, said: str) -> None:
     found, out, err = emu(*arguments)
     assert (found, out, err.count("\n")) == (code, "", 1) and said in err and err.startswith("emu: error: ")
+
+
+@pytest.mark.parametrize(("model", "device"), [(EXAMPLE, "0000:01:00.0"), (INTEGRATED, "[integrated]")])
+def test_a_run_takes_the_id_of_the_device_there_is(emu, model: str, device: str, monkeypatch) -> None:
+    """`-s`: what `scan` finds, as in hailortcli; no other device is there to run on."""
+    plain = emu("run", model)
+    monkeypatch.setenv("EMU_DEVICE", json.loads(emu("run", model, "--json")[1])["device"])
+    assert emu("scan")[1].split(": ")[-1].strip() == device
+    assert plain[0] == 0 and emu("run", model, "-s", device) == emu("run", model, "--device-id", device) == plain
+    code, out, err = emu("run", model, "-s", "0000:09:00.0")
+    assert (code, out) == (3, "")
+    assert err == f"emu: error: HAILO_INVALID_ARGUMENT(2): no device '0000:09:00.0', there is {device}\n"
+    code, _, err = emu("benchmark", EXAMPLE, "-s", "0000:09:00.0")
+    assert code == 3 and "no device '0000:09:00.0'" in err
+    code, _, err = emu("run", GRAPH, "-s", device)
+    assert code == 2 and "--device-id: not for OM and MS graphs" in err
 
 
 @pytest.mark.parametrize("command", ["run", "estimate"])

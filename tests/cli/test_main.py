@@ -125,7 +125,10 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize(("arguments", "what"), [([], "Missing command."), (["fly"], "No such command 'fly'.")])
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [([], "Missing command. `emu --help` lists them."), (["fly"], "No such command 'fly'. `emu --help` lists them.")],
+)
 def test_no_command_is_wrong_use_in_one_line(
     capfd: pytest.CaptureFixture[str], arguments: list[str], what: str
 ) -> None:

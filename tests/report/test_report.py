@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, get_args
@@ -17,16 +15,18 @@ from emu.cli.main import main
 from emu.host.spec import HefSettings
 from emu.report import ModelFacts, model_facts, page
 from emu.report.curves import Series, curves
+from emu.report.facts import LINKS
 from emu.report.lanes import MOST_MARKS, LaneSink
 from emu.report.pictures import Node, layered
-from emu.report.render import ADVICE
+from emu.report.render import ADVICE, DRAWN_BATCHES
 from emu.timing.model import Bound
 from emu.trace.events import Event, Kind
 from tests.conftest import ROOT, SHARED, needs_shared
+from tests.report.browser import Browser, browser, needs_browser
+from tests.report.many_contexts import many_contexts
 
 EXAMPLES = ROOT / "examples"
 MODELS = [EXAMPLES / name for name in ("two_context.hef", "configured.hef", "digits.hef", "lenet.ms")]
-CHROMIUM = shutil.which("chromium")
 
 
 class Page(HTMLParser):
@@ -78,7 +78,11 @@ def test_its_figures_are_those_of_estimate(tmp_path: Path, capsys: pytest.Captur
     expected = printed(capsys, "estimate", EXAMPLES / "two_context.hef", "--batch", "1,2,4,8,16,32,63")
     (embedded,) = re.findall(r'<script type="application/json" id="figures">(.*?)</script>', html)
     (model,) = json.loads(embedded)
-    assert model["estimates"][0]["batches"] == expected["batches"]
+    drawn = [
+        batch if batch["batch"] in DRAWN_BATCHES else {key: batch[key] for key in batch if key != "contexts"}
+        for batch in expected["batches"]
+    ]
+    assert model["estimates"][0]["batches"] == drawn
     text = " ".join(Page(html).texts)
     for batch in expected["batches"]:
         if batch["batch"] in (1, 8):
@@ -184,21 +188,156 @@ def test_real_models_give_a_page(name: str) -> None:
     assert len(html) < 2 << 20 and "verdict good" in html
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here (Debian's package of that name)")
-def test_a_browser_shows_it_without_complaint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(tmp_path, capsys, *MODELS, "--run")
-    assert CHROMIUM is not None
-    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
-    command = [
-        CHROMIUM,
-        *flags.split(),
-        f"--user-data-dir={tmp_path / 'user'}",
-        "--enable-logging=stderr",
-        "--dump-dom",
+def test_its_curves_are_those_of_estimate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each point and each row of the tables beside them: the figure and the interval of `emu estimate --json`."""
+    html = written(tmp_path, capsys, EXAMPLES / "two_context.hef")
+    (over_batch, over_link) = re.findall(r'<svg class="curves.*?</svg>', html, re.DOTALL)
+    expected = printed(capsys, "estimate", EXAMPLES / "two_context.hef", "--batch", "1,2,4,8,16,32,63")["batches"]
+    says = [f"two_context, {one['batch']}: {figures(one)}" for one in expected]
+    assert re.findall(r'aria-label="(two_context, [^"]*)"', over_batch) == says
+    assert rows(html, "by-batch") == [
+        [
+            str(one["batch"]),
+            f"{one['fps']:,.2f}",
+            between(one),
+            f"{one['sync_fps']:,.2f}",
+            f"{one['first_frame_latency_ms']:,.3f}",
+            one["bound_by"],
+        ]
+        for one in expected
     ]
-    done = subprocess.run([*command, (tmp_path / "page.html").as_uri()], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0 and "CONSOLE" not in done.stderr
-    assert 'type="range"' in done.stdout  # its script ran to the end: each time line has its slider
+    wanted_rows, wanted_points = [], {1: [], 8: []}
+    for link in LINKS:
+        document = printed(capsys, "estimate", EXAMPLES / "two_context.hef", "--batch", "1,8", "--link", link)
+        for one in document["batches"]:
+            wanted_rows.append([link, str(one["batch"]), f"{one['fps']:,.2f}", between(one), one["bound_by"]])
+            wanted_points[one["batch"]].append(figures(one))
+    assert [[row[0], *row[2:]] for row in rows(html, "by-link")] == wanted_rows
+    found = re.findall(r'aria-label="batch (\d+), [\d.,]+: ([^"]*)"', over_link)
+    assert {batch: [text for at, text in found if at == str(batch)] for batch in (1, 8)} == wanted_points
+
+
+def figures(one: dict[str, Any]) -> str:
+    low, high = one["fps_interval"]
+    return f"{one['fps']:,.2f} ({low:,.2f} to {high:,.2f})"
+
+
+def between(one: dict[str, Any]) -> str:
+    low, high = one["fps_interval"]
+    return f"{low:,.2f} to {high:,.2f}" if low < high else "the same"
+
+
+def rows(html: str, table: str) -> list[list[str]]:
+    """The texts of the cells of the body of the table of that class."""
+    (found,) = re.findall(rf'<table class="{table}">.*?<tbody>(.*?)</tbody>', html, re.DOTALL)
+    return [re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", found, re.DOTALL)]
+
+
+def test_bands_are_as_wide_as_the_intervals() -> None:
+    drawn = str(curves([Series("x", [(1, 100.0), (10, 1000.0)], [(50, 200), (500, 2000)])], "batch", "FPS"))
+    (band,) = re.findall(r'class="band s0" d="M([^"]*)Z"', drawn)
+    corners = [tuple(map(float, corner.split())) for corner in band.split("L")]
+    (upper_left, upper_right, lower_right, lower_left) = corners
+    centres = [(float(x), float(y)) for x, y in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', drawn)]
+    for (x, y), (_, high), (_, low) in zip(centres, (upper_left, upper_right), (lower_left, lower_right), strict=True):
+        assert abs((y - high) - (low - y)) < 0.3  # half and twice are as far away on a logarithmic axis
+        assert x in (upper_left[0], upper_right[0])
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of a HEF of 400 contexts, at the batches whose time it draws."""
+    hef = tmp_path_factory.mktemp("chain") / "chain.hef"
+    hef.write_bytes(many_contexts(400))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("emu.report.facts.BATCHES", DRAWN_BATCHES)
+        return page([model_facts(hef, HefSettings())])
+
+
+def test_a_page_of_400_contexts_stays_small(chain: str) -> None:
+    assert len(chain) < 2 << 20 and chain.count("<") < 30_000
+    (embedded,) = re.findall(r'<script type="application/json" id="figures">(.*?)</script>', chain)
+    (model,) = json.loads(embedded)
+    assert [len(batch["contexts"]) for batch in model["estimates"][0]["batches"]] == [400, 400]
+
+
+@needs_browser
+def test_a_browser_shows_it_without_complaint(tmp_path: Path, capsys: pytest.CaptureFixture[str], chain: str) -> None:
+    written(tmp_path, capsys, *MODELS, "--run")
+    (tmp_path / "chain.html").write_text(chain)
+    with browser(tmp_path) as shown:
+        for name in ("page.html", "chain.html"):
+            shown.size(1280, 900)
+            shown.open(tmp_path / name)
+            assert shown.complaints() == []
+            sliders = shown.evaluate("return document.querySelectorAll('input[type=range]').length")
+            assert sliders == shown.evaluate("return document.querySelectorAll('.zoom').length") > 0
+            _reachable(shown)
+            _readable(shown)
+            _prints(shown)
+            for width in (360, 1280):  # what is wider scrolls in its own box
+                shown.size(width, 900)
+                assert shown.evaluate("return document.documentElement.scrollWidth") <= width
+
+
+def _reachable(shown: Browser) -> None:
+    """One stop of the tab key for each picture, whatever it holds; arrow keys go from part to part and say each."""
+    stops = "return [...document.querySelectorAll('.walk')].map(p => p.querySelectorAll('[tabindex=\"0\"]').length)"
+    assert set(shown.evaluate(stops)) == {1}
+    shown.evaluate("document.querySelector('.curves [tabindex=\"0\"]').focus()")
+    said = "return document.activeElement.getAttribute('aria-label')"
+    first = shown.evaluate(said)
+    shown.press("ArrowRight")
+    second = shown.evaluate(said)
+    assert first and second and first != second
+    seen = "return getComputedStyle(document.activeElement.querySelector('.says')).visibility"
+    assert shown.evaluate(seen) == "visible"
+    shown.press("ArrowLeft")
+    assert shown.evaluate(said) == first
+    shown.press("Tab")
+    left = "return document.activeElement.closest('.curves') !== document.querySelector('.curves')"
+    assert shown.evaluate(left) is True
+    assert set(shown.evaluate(stops)) == {1}
+
+
+def _readable(shown: Browser) -> None:
+    """Text has at least 4.5 times the light of its ground, or the other way round (WCAG 2.1, 1.4.3), in both themes."""
+    grounds = set()
+    for scheme in ("light", "dark"):
+        shown.shows_as(color_scheme=scheme)
+        ground, *texts = shown.evaluate(_COLOURS)
+        grounds.add(ground)
+        for text in texts:
+            light, dark = sorted((_luminance(ground), _luminance(text)), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 4.5, (scheme, ground, text)
+    assert len(grounds) == 2
+
+
+_COLOURS = """
+const at = (element) => getComputedStyle(element);
+const drawn = [...document.querySelectorAll(".curves text")].map((text) => at(text).fill);
+const told = [...document.querySelectorAll("p, td, th, h1, h3, a, summary")].map((text) => at(text).color);
+return [at(document.body).backgroundColor, ...new Set([...drawn, ...told])];
+"""
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance of rgb(r, g, b), as WCAG defines it."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _prints(shown: Browser) -> None:
+    """On paper a dark theme is light, nothing scrolls, and what was folded is there."""
+    shown.shows_as("print", color_scheme="dark")
+    assert shown.evaluate("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    hidden = "return [...document.querySelectorAll('.scroll')].filter(b => b.scrollHeight > b.clientHeight + 2).length"
+    assert shown.evaluate(hidden) == 0
+    folded = "return [...document.querySelectorAll('details:not([open]) table')].map(t => t.offsetHeight)"
+    heights = shown.evaluate(folded)
+    assert heights and min(heights) > 0
+    shown.shows_as()
 
 
 def test_traces_and_measured_files_are_told_by_their_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

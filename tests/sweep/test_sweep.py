@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from emu.cli.main import main
 from emu.errors import OutputError, UsageError
@@ -470,6 +471,30 @@ def test_a_terminal_gets_a_table_and_csv_where_it_is_asked_for(
 def test_a_row_of_the_table_says_why_it_has_no_figures(files: tuple[Path, ...]) -> None:
     rows = sweep(Sweep((files[0],), (1,), ("hailo15h",)), jobs=1)
     assert "HAILO_HEF_NOT_COMPATIBLE_WITH_DEVICE(93): " in list(table(rows))[1]
+
+
+ROW = Row("models/a/network_of_a_long_name.hef", "g", "4.23", "hailo8", "gen3x4", 1, "x86", 12.5, 10.0, 80.125, 0.0)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 127, 200])
+@pytest.mark.parametrize("devices", [("hailo8",), ("hailo8", "hailo8l")])
+def test_a_table_is_as_wide_as_it_may_be(width: int, devices: tuple[str, ...]) -> None:
+    """What every row has is said once, what has no room is named; the name of a file keeps its end."""
+    rows = [
+        replace(ROW, device=device, batch=batch, activation_ms=7.5, bound_by="config reload")
+        for device in devices
+        for batch in (1, 8)
+    ]
+    lines = list(table(rows, width))
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    for row in rows:
+        assert re.search(rf"name\.hef .*\b{row.batch} +12\.50", text)
+    table_text, _, left_out = text.partition("not shown in ")
+    for head in ("activation ms", "FPS one by one", "bound by", "latency ms"):
+        assert (head in table_text) != (head in " ".join(left_out.split()))
+    assert ("config reload" in table_text) == ("bound by" in table_text)
+    assert list(table(rows, 1000)) == list(table(rows))
 
 
 @pytest.mark.parametrize(("lines", "panels"), [(8, 1), (9, 9), (30, 30)])

@@ -103,6 +103,38 @@ def test_guesses_are_ranked_by_what_they_do() -> None:
     assert {guess.name for guess in result.guesses} <= quiet
 
 
+@needs_shared
+@pytest.mark.parametrize(("name", "device", "link"), [CASES[0], CASES[2], ("synth/hef/mc3_io.hef", None, "gen1x1")])
+def test_the_interval_is_what_the_guesses_make_of_the_figure(
+    name: str, device: str | None, link: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each guess of the profile at half and twice its value, estimated here; the least and the most at each batch."""
+    hef = open_hef(SHARED / name)
+
+    compiled = [compile_batch(hef, CompileOptions(device=device), batch) for batch in (1, 8)]
+
+    def figures() -> Estimate:
+        return estimate_compiled(hef, compiled, Conditions(link=link))
+
+    result = figures()
+    entries = chips.quantities(result.device)
+    found = [[one.fps] for one in result.batches]
+    for place, quantity in entries.items():
+        if quantity.basis != "guessed" or place.startswith(("identity.", "counts.", "driver.")):
+            continue
+        for factor in (0.5, 2):
+            value = [one * factor for one in quantity.value] if isinstance(quantity.value, list) else None
+            value = quantity.value if isinstance(quantity.value, bool) else value or quantity.value * factor
+            altered = MappingProxyType({**entries, place: quantity._replace(value=value)})
+            monkeypatch.setattr(chips, "quantities", lambda device, host=None, costs=None, altered=altered: altered)
+            for batch, one in zip(found, figures().batches, strict=True):
+                batch.append(one.fps)
+    monkeypatch.undo()
+    expected = [[min(batch), max(batch)] for batch in found]
+    assert any(low < high for low, high in expected)
+    assert [batch["fps_interval"] for batch in result.document()["batches"]] == expected
+
+
 # unit conversions, bounds of what is believed and shares; times, rates and costs are data of the profiles
 PLAIN = {0, 1, 2, 0.9, 1000, 1e-3, 1e6, 1e9, 1e10, 20, 42, 50, 8}
 

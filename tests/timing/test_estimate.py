@@ -58,6 +58,7 @@ def test_example_has_the_document_of_the_contract() -> None:
         assert list(entry) == [
             "batch",
             "fps",
+            "fps_interval",
             "sync_fps",
             "first_frame_latency_ms",
             "batch_wait_ms",

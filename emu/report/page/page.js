@@ -19,3 +19,19 @@ for (const area of document.querySelectorAll(".zoom")) {
   tool.append(slider);
   area.before(tool);
 }
+// one stop of the tab key a picture, its parts by the arrow keys: nobody tabs through 400 contexts
+for (const picture of document.querySelectorAll(".walk")) {
+  const parts = [...picture.querySelectorAll("[tabindex]")];
+  parts.forEach((part, place) => part.setAttribute("tabindex", place ? "-1" : "0"));
+  picture.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const here = parts.indexOf(document.activeElement), there = parts[here + step];
+    if (here < 0 || !there) return;
+    event.preventDefault();
+    parts[here].setAttribute("tabindex", "-1");
+    there.setAttribute("tabindex", "0");
+    there.focus();
+  });
+}
+// paper opens nothing
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((part) => { part.open = true; }));

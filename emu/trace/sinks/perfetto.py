@@ -1,8 +1,9 @@
 """The trace for the Perfetto UI: TrackEvent protobuf, written as it comes.
 
-Tracks: one per context, cluster, LCU, sequencer, channel, and one for the control messages; counters for the credits
-of each channel, the frames a second of each output, and what lies in each internal buffer and in all of them. A flow
-leads from the action that started a unit to the action that waited for it. Field numbers are those of perfetto's
+Tracks: one per context, cluster, LCU, sequencer, channel, the streams on a channel, and one for the control messages;
+counters for the credits of each channel, the frames a second of each output, and what lies in each internal buffer and
+in all of them. A flow leads from the action that started a unit to the action that waited for it; whether one will is
+known later, so that what is written is held back until then. Field numbers are those of perfetto's
 trace_packet.proto and track_event.proto; the encoder is our own because two messages a slice leave no time for
 building objects.
 """
@@ -27,6 +28,7 @@ _BEGIN, _END, _INSTANT, _COUNT = (_TYPE + bytes([value]) for value in (1, 2, 3, 
 _UNIT_COUNT, _UNIT_BYTES = 2, 3  # CounterDescriptor.Unit
 _FLOW_BYTES = 8
 _CACHE_SIZE = 1 << 14
+_MOST_HELD = 1 << 16  # pieces of packets; a wait that is further behind what started its unit gets no flow
 _PROCESS_ID = 1
 
 
@@ -66,8 +68,8 @@ class PerfettoSink:
         self._ends: dict[int, bytes] = {}
         self._bodies: dict[tuple[bytes, int, str, str, bytes], bytes] = {}
         self._actions: dict[tuple[Subject, str, str, int], _Action] = {}
-        self._flows: dict[str, int] = {}
-        self._next_flow = 1
+        self._started: dict[str, tuple[int, _Action]] = {}
+        self._flows = 0
         self._open: dict[str, str] = {}
         self._fill: dict[int, int] = {}
         self._contexts_open: dict[int, int] = {}
@@ -92,8 +94,7 @@ class PerfettoSink:
                 event = event_of(record)
                 _WRITERS[event.kind](self, event)
         self._last_ns = records[-1][0]
-        self._stream.write(b"".join(self._out))
-        self._out.clear()
+        self._hand_on()
         for known in (self._bodies, self._actions):
             if len(known) > _CACHE_SIZE:
                 known.clear()
@@ -104,19 +105,29 @@ class PerfettoSink:
         for context, count in self._contexts_open.items():
             for _ in range(count):  # the device stands in it for ever
                 self._emit(self._last_ns, self._end(context))
-        self._stream.write(b"".join(self._out))
-        self._out.clear()
+        self._started.clear()
+        self._hand_on()
         self._stream.flush()
+
+    def _hand_on(self) -> None:
+        """Write out everything before the first action whose unit may still be waited for."""
+        out, oldest = self._out, len(self._out) - _MOST_HELD
+        if oldest > 0:
+            self._started = {unit: start for unit, start in self._started.items() if start[0] >= oldest}
+        done = min((at for at, _ in self._started.values()), default=len(out))
+        self._stream.write(b"".join(out[:done]))
+        del out[:done]
+        self._started = {unit: (at - done, action) for unit, (at, action) in self._started.items()}
 
     # -- tracks
 
-    def _track(self, name: str, parent: str = "", counter: int = 0) -> int:
-        """The uuid of a track, described on first use."""
-        found = self._tracks.get(name)
+    def _track(self, key: str, parent: str = "", counter: int = 0, name: str = "") -> int:
+        """The uuid of a track, described on first use; `name` where others are called the same."""
+        found = self._tracks.get(key)
         if found is not None:
             return found
         kind = _field(_COUNTER, b"\x18" + varint(counter)) if counter else b""
-        return self._describe(name, _text(_NAME, name) + kind, parent)
+        return self._describe(key, _text(_NAME, name or key) + kind, parent)
 
     def _context(self, event: Event | Subject) -> int:
         """The track of a context; those of further applications say whose they are."""
@@ -124,9 +135,19 @@ class PerfettoSink:
             return self._track(event.context)
         return self._track(f"{event.context} of application {event.application}")
 
-    def _describe(self, name: str, body: bytes, parent: str) -> int:
-        uuid = self._tracks[name] = len(self._tracks) + 1
-        above = b"" if name == "process" else _PARENT + varint(self._track(parent) if parent else self._root)
+    def _stream_track(self, event: Event, channel: str) -> tuple[str, str]:
+        """(key, name) of the track of a stream on its channel: as the HEF names it, else what it is and its number."""
+        _, _, name = event.cause.removeprefix("boundary stream ").partition(" ")
+        found = name if name and event.cause.startswith("boundary") else event.cause
+        if event.application > 0:
+            found = f"{found} of application {event.application}"
+        key = f"{channel} {found}"
+        self._track(key, channel, name=found)
+        return key, found
+
+    def _describe(self, key: str, body: bytes, parent: str) -> int:
+        uuid = self._tracks[key] = len(self._tracks) + 1
+        above = b"" if key == "process" else _PARENT + varint(self._track(parent) if parent else self._root)
         descriptor = _field(_TRACK_DESCRIPTOR, _UUID + varint(uuid) + body + above)
         self._out.append(_field(_PACKET, _SEQUENCE + descriptor))
         return uuid
@@ -140,6 +161,12 @@ class PerfettoSink:
         size = len(_TIMESTAMP) + 2 + len(self._high_bytes) + len(body)
         head = _HEADS[size] if size < len(_HEADS) else _PACKET + varint(size) + _TIMESTAMP
         self._out += (head, _LOW_BITS[ns & 0x3FFF], self._high_bytes, body)
+
+    def _replace(self, at: int, body: bytes) -> None:
+        """Give the packet whose pieces begin at `at` another body."""
+        size = len(_TIMESTAMP) + 2 + len(self._out[at + 2]) + len(body)
+        self._out[at] = _HEADS[size] if size < len(_HEADS) else _PACKET + varint(size) + _TIMESTAMP
+        self._out[at + 3] = body
 
     def _body(self, event_type: bytes, track: int, name: str, category: str = "", extra: bytes = b"") -> bytes:
         """Everything of a packet but its time."""
@@ -161,8 +188,8 @@ class PerfettoSink:
             body = self._ends[track] = self._body(_END, track, "")
         return body
 
-    def _count(self, ns: int, name: str, value: int, parent: str, unit: int) -> None:
-        track = self._track(name, parent, unit)
+    def _count(self, ns: int, key: str, value: int, parent: str, unit: int, name: str = "") -> None:
+        track = self._track(key, parent, unit, name)
         self._emit(ns, self._body(_COUNT, track, "", extra=_COUNTER_VALUE + varint(max(0, value))))
 
     def _instant(self, ns: int, track: int, name: str, category: str, extra: bytes = b"") -> None:
@@ -194,7 +221,12 @@ class PerfettoSink:
         action = self._actions.get(key)
         if action is None:
             action = self._actions[key] = self._prepared(subject, cause, woke, size)
-        self._emit(ns - duration, self._with_flow(action) if action.starts or action.ends else action.body)
+        body = action.body
+        if action.starts:
+            self._started[action.starts] = len(self._out), action
+        elif action.ends and action.ends in self._started:
+            body = self._with_flow(action)
+        self._emit(ns - duration, body)
         self._emit(ns, action.end)
         if action.effect is not None:
             action.effect(ns)
@@ -223,13 +255,12 @@ class PerfettoSink:
         )
 
     def _with_flow(self, action: _Action) -> bytes:
-        """The packet with the flow that starts at an action, or the one that ends at it."""
-        if action.starts:
-            self._flows[action.starts] = number = self._next_flow
-            self._next_flow += 1
-        else:
-            number = self._flows.pop(action.ends, 0)
-        return action.flowing + number.to_bytes(_FLOW_BYTES, "little") if number else action.body
+        """The packet of a wait with the flow that ends at it; the packet of what it waited for gets its other end."""
+        at, start = self._started.pop(action.ends)
+        self._flows += 1
+        number = self._flows.to_bytes(_FLOW_BYTES, "little")
+        self._replace(at, start.flowing + number)
+        return action.flowing + number
 
     def _effect(self, action: str, arguments: semantics.Arguments) -> Callable[[int], None]:
         """What an action does, at a time, to the tracks of units."""
@@ -290,12 +321,13 @@ class PerfettoSink:
 
     def _transfer(self, event: Event) -> None:
         channel = semantics.channel_of(event.unit)
+        key, stream = self._stream_track(event, channel)
         extra = _annotation("bytes", event.bytes) + _annotation("stream", event.cause)
-        self._instant(event.ns, self._track(channel), f"frame {event.frame}", "channel", extra)
+        self._instant(event.ns, self._tracks[key], f"frame {event.frame}", "channel", extra)
         if event.cause.startswith("boundary"):
             self._credits(event, channel)
             if event.unit.endswith("(D2H)"):
-                self._rate(event, channel)
+                self._rate(event, key, stream)
             return
         address = (event.arguments or {}).get("dma_address", 0)
         change = event.bytes if event.unit.endswith("(D2H)") else -event.bytes
@@ -303,14 +335,14 @@ class PerfettoSink:
         self._count(event.ns, f"buffer 0x{address:X} fill", self._fill[address], "", _UNIT_BYTES)
         self._count(event.ns, "DDR occupancy", sum(self._fill.values()), "", _UNIT_BYTES)
 
-    def _rate(self, event: Event, channel: str) -> None:
+    def _rate(self, event: Event, key: str, stream: str) -> None:
         """Frames a second of an output: those of an instant over the time until the next one's."""
-        since, frames = self._arrived.get(channel, (event.ns, 0))
+        since, frames = self._arrived.get(key, (event.ns, 0))
         if event.ns > since:
             fps = round(frames * 1e9 / (event.ns - since))
-            self._count(event.ns, f"{channel} FPS", fps, channel, _UNIT_COUNT)
+            self._count(event.ns, f"{key} FPS", fps, key, _UNIT_COUNT, f"{stream} FPS")
             since, frames = event.ns, 0
-        self._arrived[channel] = since, frames + 1
+        self._arrived[key] = since, frames + 1
 
     def _unit(self, event: Event) -> None:
         track = self._track(event.unit)
