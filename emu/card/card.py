@@ -8,8 +8,6 @@ from errno import EINVAL, EIO
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from msgspec.structs import replace
-
 from emu.card.calls import CHANNELS
 from emu.card.errors import CallError
 from emu.card.networks import Networks
@@ -157,9 +155,8 @@ class Card:
         from emu.hw.faults import Faults
 
         options = self.options
-        identity = replace(options.profile.identity, firmware_version=self.version)
         device = Device(
-            replace(options.profile, identity=identity),
+            options.profile.with_firmware(self.version),
             self.runtime,
             seed=options.seed,
             layout=options.layout,

@@ -39,8 +39,8 @@ class Service:
         log: Any,
     ) -> None:
         self.device = device
-        self.profile = chips.load(device)
         self.runtime = runtime or default_runtime(min(device_profile(device).architectures)).name
+        self.profile = chips.load(device).with_firmware(runtime_profile(self.runtime).version)
         if not accepted_archs(runtime_profile(self.runtime), device_profile(device)):
             raise UsageError(f"HailoRT {self.runtime} has no driver for {device}")
         self.limits = limits or Limits()
