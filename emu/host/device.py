@@ -349,6 +349,12 @@ class OpenDevice:
         running.collect()
         return True
 
+    def run_one(self) -> bool:
+        """Let one event happen; False where there is none."""
+        driven = self._driven
+        events = driven.inspection.events
+        return driven.chip.run_until(lambda: driven.inspection.events > events)
+
     def _enter(self, application: Application) -> None:
         """Give an application its turn on the idle device."""
         contended = self._scheduler.contender(application, self.applications, self.now_ns)
