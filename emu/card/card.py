@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from errno import EINVAL, EIO
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from emu.hw.application import Application
     from emu.hw.device import Device
     from emu.hw.faults import Fault
+    from emu.hw.handlers.own import OwnHandlers
     from emu.trace.events import Tracer
     from emu.wire.notifications import Notification
 
@@ -70,7 +71,7 @@ class CardOptions:
 
     `layout`: bitmap of its clusters (None: its default). `tracer_for` makes the tracer from the runtime, once it is
     known which is spoken, and the clock. `watch` sees the device before anything is sent to it. `counts`: keep what its
-    applications did (`Card.activities`).
+    applications did (`Card.activities`). `handlers` as of `OpenDevice`.
     """
 
     profile: Profile
@@ -78,6 +79,7 @@ class CardOptions:
     seed: int = 0
     layout: int | None = None
     faults: Sequence[Fault] = ()
+    handlers: OwnHandlers = field(default_factory=dict)
     stop_at_hazard: bool = False
     tracer_for: Callable[[str, Callable[[], int]], Tracer] | None = None
     watch: Sequence[Callable[[Device], object]] = ()
@@ -161,11 +163,13 @@ class Card:
             seed=options.seed,
             layout=options.layout,
             faults=Faults(options.faults) if options.faults else None,
+            own_handlers=options.handlers,
         )
         if options.tracer_for is not None:
             device.probe.tracer = options.tracer_for(self.runtime, lambda: device.clock.time)
         for watch in options.watch:
             watch(device)
+        device.probe.one_by_one |= bool(options.handlers)  # they see every action
         device.probe.stop_at_hazard = options.stop_at_hazard
         device.flows = self.networks.flow
         self._device = device
