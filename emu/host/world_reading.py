@@ -44,7 +44,7 @@ def apply(found: Changes, world: World) -> simpy.Event | None:
         raise refusal("the checkpoint is of a run that was made in another way, or of another version of emu")
     try:
         return _Reader(found, world).all()
-    except (LookupError, TypeError, ValueError, AttributeError, ImportError, RecursionError, OverflowError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ImportError, RuntimeError, OverflowError) as error:
         raise refusal(f"the checkpoint is damaged: {type(error).__name__}: {error!s:.200}") from None
 
 
@@ -53,6 +53,7 @@ class _Reader:
         self._found = found
         self._clock = world.clock
         self._objects = list(world.objects)
+        self._succeeded: list[simpy.Event] = []
         self._names = [self._named(name) for name in found.names]
 
     def _named(self, name: str) -> Any:
@@ -89,6 +90,8 @@ class _Reader:
             queue.append((ns, priority, at, event))
         if len({id(event) for *_, event in queue}) != len(queue) or found.clock[1] < 0:
             raise ValueError("an event that comes twice")
+        for event in self._succeeded:
+            event.succeed()  # which schedules it too: what is to come is set up behind it
         awaited = self.value(found.awaited)
         self._clock.set_up(now, found.clock[1], queue)
         return None if awaited is None else self._event(awaited)
@@ -201,7 +204,7 @@ class _Reader:
             pending, callbacks = content
             one.callbacks = [self._callback(callback) for callback in callbacks if callback != [RESUME]]
             if pending is not True:
-                one._ok, one._value = True, None
+                self._succeeded.append(one)
         elif isinstance(one, partial):
             func, *arguments = map(self.value, content)
             if not isinstance(func, FunctionType | MethodType):

@@ -175,7 +175,6 @@ class _Writer:
         callbacks = [self.value(callback) for callback in one.callbacks]
         if [RESUME] in callbacks[:-1]:
             raise NotNowError("an event that several wait for")
-        pending = one._value is simpy.events.PENDING
-        if not pending and (not one._ok or one._value is not None):
+        if one.triggered and (not one.ok or one.value is not None):
             raise NotNowError("an event that failed or brings something")
-        return [pending, callbacks]
+        return [not one.triggered, callbacks]
