@@ -15,10 +15,10 @@ from emu.dataflow.vstreams import InputVStream, OutputVStream
 from emu.hef import open_hef
 from emu.hef.infos import hef_infos
 from tests.conftest import ROOT, SHARED, needs_shared
-from tests.effort import least
+from tests.effort import least, sized
 
 YOLO = str(SHARED / "hef" / "yolov8n_320_nms.v2.hailo8.hef")
-FRAMES = 48  # in calls of 16, as applications keep a device busy
+FRAMES = sized(48, 16)  # in calls of 16, as applications keep a device busy
 MAX_FRAME_RATIO = 2
 MAX_IMPORT_RATIO = 1.3
 
@@ -67,7 +67,7 @@ def bench_the_import() -> None:
         "import emu; emu.hailo_platform.install(); import hailo_platform",
         "import emu; emu.hailo_platform.install(); from hailo_platform import *",
     )
-    rounds = [[seconds(program) for program in programs] for _ in range(7)]
+    rounds = [[seconds(program) for program in programs] for _ in range(sized(7, 1))]
     base, ours, everything = (min(column) for column in zip(*rounds, strict=True))
     print(f"{ours / base:.2f} times numpy and the schema, {everything / base:.2f} with all names")
     assert ours / base <= MAX_IMPORT_RATIO

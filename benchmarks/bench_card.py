@@ -33,11 +33,12 @@ from emu.cli.exec_card import make_cards
 from emu.cli.exec_card_options import ExecCard
 from tests.card.ioctl_client import made_up
 from tests.conftest import ROOT, RUNTIMES, SHARED
+from tests.effort import sized
 
-ROUNDS = 5
+ROUNDS = sized(5, 1)
 CALL_LIMIT = 1.5
-CALLS_A_ROUND = 5000
-FRAMES = 1500
+CALLS_A_ROUND = sized(5000, 50)
+FRAMES = sized(1500, 100)
 MNIST = SHARED / "hef" / "mnist_cnn.v0.hailo8.hef"
 
 

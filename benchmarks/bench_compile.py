@@ -26,23 +26,23 @@ from itertools import islice
 import pytest
 import simpy
 
+from benchmarks.hefs import HEFS, needs_hefs
 from emu.hef import Hef, builder, open_hef
 from emu.hef import operations as ops
 from emu.hef.enums import EdgeConnectionType, EdgeLayerDirection, HwArch, WriteDataType
 from emu.hef.formats import Shape
 from emu.hef.writer import write_hef
 from emu.sequencer.compile import compile_hef
-from tests.conftest import SHARED, needs_shared
-from tests.effort import least
+from tests.effort import least, sized
 
-ACTIONS = 60_000
+ACTIONS = sized(60_000, 1_000)
 MAX_PACKING_RATIO = 25  # what 200,000 actions a second come to where packing takes 0.2 microseconds
 MAX_PROCESS_RATIO = 3
 MAX_COPIED = 0.1
 MAX_EVENTS, MAX_EVENTS_WITH_MODEL = 3.5, 8
-EVENTS = 20_000
-FILES = sorted((SHARED / "hef").glob("*.hef"))
-LARGEST = sorted(FILES, key=lambda path: -path.stat().st_size)[:4]
+EVENTS = sized(20_000, 100)
+FILES = HEFS
+LARGEST = sorted(FILES, key=lambda path: -path.stat().st_size)[: sized(4, 1)]
 
 
 def _mixed_actions(count: int) -> list[ops.Action]:
@@ -100,7 +100,7 @@ def bench_rate(benchmark):
     assert seconds / packing <= MAX_PACKING_RATIO
 
 
-@needs_shared
+@needs_hefs
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def bench_real_file(path, benchmark):
     hef = open_hef(path)
@@ -116,7 +116,7 @@ def bench_real_file(path, benchmark):
     assert peak <= MAX_COPIED * ccw + (2 << 20)
 
 
-@needs_shared
+@needs_hefs
 def bench_process(benchmark):
     largest = max(FILES, key=lambda path: path.stat().st_size)
 
@@ -130,7 +130,7 @@ def bench_process(benchmark):
     actions = ("-m", "emu", "actions", str(largest), "--json")
     imports = ("-c", "import numpy, emu.schemas.hef_pb2")
     benchmark.pedantic(lambda: spent(*actions), rounds=3)
-    ratio = min(spent(*actions) for _ in range(8)) / min(spent(*imports) for _ in range(8))
+    ratio = min(spent(*actions) for _ in range(sized(8, 1))) / min(spent(*imports) for _ in range(sized(8, 1)))
     benchmark.extra_info["ratio"] = round(ratio, 2)
     assert ratio <= MAX_PROCESS_RATIO
 
@@ -147,7 +147,7 @@ def _event() -> float:
         env.process(process(env))
         env.run()
 
-    return min(_spent(loop) for _ in range(15)) / EVENTS
+    return min(_spent(loop) for _ in range(sized(15, 1))) / EVENTS
 
 
 def _spent(function: Callable[[], object]) -> float:
@@ -156,11 +156,11 @@ def _spent(function: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
-@needs_shared
+@needs_hefs
 def bench_events_an_action() -> None:
     event, actions, again, first = _event(), 0, 0.0, 0.0
     for path in LARGEST:
-        opened = [open_hef(path) for _ in range(30)]
+        opened = [open_hef(path) for _ in range(sized(30, 2))]
         program = compile_hef(opened[0])
         count = sum(
             len(getattr(located.entry, "items", (1,)))
@@ -169,7 +169,7 @@ def bench_events_an_action() -> None:
             for located in context.actions(program.runtime)
         )
         with_model = min(_spent(partial(compile_hef, hef)) for hef in opened[1:])
-        alone = min(_spent(partial(compile_hef, opened[0])) for _ in range(30))
+        alone = min(_spent(partial(compile_hef, opened[0])) for _ in range(sized(30, 1)))
         event = min(event, _event())
         each = (seconds / count / event for seconds in (alone, with_model))
         print(f"{path.name}: {count} actions, {next(each):.2f}, with the model {next(each):.2f}")

@@ -35,6 +35,7 @@ from emu.hef.formats import (
     Shape,
 )
 from emu.noise import noise
+from tests.effort import sized
 
 MAX_COPIES = {FormatOrder.NHWC: 4.5, FormatOrder.NHCW: 7.5, FormatOrder.RGB888: 6.0}
 MAX_BYTE_COPIES = {FormatOrder.NHWC: 2.5, FormatOrder.NHCW: 10.0, FormatOrder.RGB888: 7.0}
@@ -43,11 +44,15 @@ MAX_SIGMOIDS = {300: 1.5, 5000: 15.0}
 CLASSES, IMAGE = 80, 640
 IMAGE_SHAPE = Shape(IMAGE, IMAGE, 3)
 QP = QuantInfo(3.0, float(np.float32(1 / 255)), 0.0, float(np.float32(0.9)))
+FROM_ZERO_QP = QuantInfo(0.0, float(np.float32(1 / 255)), 0.0, float(np.float32(0.9)))
 PIXEL_QP = QuantInfo(0.0, 1.0, 0.0, 255.0)
 SCORE_QP = QuantInfo(0.0, float(np.float32(1 / 255)), 0.0, 1.0)
 
 
-def ratio(function: Callable[[], object], baseline: Callable[[], object], seconds: float = 0.6) -> float:
+SECONDS = sized(0.6, 0.02)
+
+
+def ratio(function: Callable[[], object], baseline: Callable[[], object], seconds: float = SECONDS) -> float:
     """Fastest `function` over fastest `baseline`, in this thread's time; taken in turn, a few runs each."""
     best = [float("inf"), float("inf")]
     end = time.perf_counter() + seconds
@@ -76,6 +81,7 @@ def frame() -> np.ndarray:
     ("order", "features", "qp"),
     [
         (FormatOrder.NHWC, 3, QP),
+        (FormatOrder.NHWC, 3, FROM_ZERO_QP),
         (FormatOrder.NHWC, 3, PIXEL_QP),
         (FormatOrder.NHCW, 3, QP),
         (FormatOrder.NHCW, 3, PIXEL_QP),

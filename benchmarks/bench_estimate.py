@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.hefs import HEFS, needs_hefs
 from emu.hef import open_hef
 from emu.host.estimate import compile_batch, estimate
 from emu.sequencer.compile import CompileOptions
@@ -31,16 +32,16 @@ from emu.sweep.pools import run_processes
 from emu.sweep.sweep import processors
 from emu.sweep.work import Task, run_task
 from emu.timing.estimate import Conditions, estimate_compiled
-from tests.conftest import SHARED, needs_shared
+from tests.effort import least, sized
 
 MAX_PROCESS_RATIO = 3
 MIN_SCALING = 1.7
 MAX_LINK_SHARE = 0.25
-BATCHES = (1, 2, 4, 8)
-FILES = tuple(sorted((SHARED / "hef").glob("*.hef")))
-LINKS = tuple(f"gen{generation}x{lanes}" for generation in (1, 2, 3, 4) for lanes in (1, 2, 4, 8, 16))
+BATCHES = sized((1, 2, 4, 8), (1,))
+FILES = tuple(HEFS[: sized(len(HEFS), 2)])
+LINKS = tuple(f"gen{generation}x{lanes}" for generation in (1, 2, 3, 4) for lanes in sized((1, 2, 4, 8, 16), (1,)))
 
-pytestmark = needs_shared
+pytestmark = needs_hefs
 
 
 def spent(*arguments: str) -> float:
@@ -68,7 +69,7 @@ def bench_process(benchmark):
     command = ("-m", "emu", "estimate", str(largest()), "--batch", "1,8", "--json")
     imports = ("-c", "import numpy, emu.schemas.hef_pb2")
     benchmark.pedantic(lambda: spent(*command), rounds=3)
-    ratio = min(spent(*command) for _ in range(8)) / min(spent(*imports) for _ in range(8))
+    ratio = min(spent(*command) for _ in range(sized(8, 1))) / min(spent(*imports) for _ in range(sized(8, 1)))
     benchmark.extra_info["ratio"] = round(ratio, 2)
     assert ratio <= MAX_PROCESS_RATIO
 
@@ -97,16 +98,15 @@ def bench_one_more_link(benchmark, path):
             estimate_compiled(hef, (compiled,), Conditions(link=link))
 
     benchmark.pedantic(links, rounds=3)
-    rounds = [
-        (processor_time(links), sum(processor_time(lambda: compile_batch(hef, CompileOptions(), 8)) for _ in LINKS))
-        for _ in range(8)
-    ]
-    linking, compiling = (min(column) for column in zip(*rounds, strict=True))
-    benchmark.extra_info["share of a compile"] = round(linking / compiling, 2)
+    linking, compiling = least(links, lambda: [compile_batch(hef, CompileOptions(), 8) for _ in LINKS], rounds=8)
+    share = linking / compiling
+    benchmark.extra_info["share of a compile"] = round(share, 2)
+    for count in (2, 3, 5):  # rows a second against compiling for each: as many times more as there are links, at most
+        benchmark.extra_info[f"{count} links"] = round(count * (1 + share) / (1 + count * share), 2)
     assert linking <= MAX_LINK_SHARE * compiling
 
 
-@pytest.mark.parametrize("links", [1, len(LINKS)])
+@pytest.mark.parametrize("links", [1, 4, len(LINKS)])
 def bench_second_worker(benchmark, links):
     """What a second worker costs: half of the files in each of two pools of one worker, against all in one.
 
@@ -121,7 +121,8 @@ def bench_second_worker(benchmark, links):
     benchmark.pedantic(lambda: pools(tasks), rounds=3)
     # rounds of several pools, because processor time comes in ticks; interleaved, and the best of each
     rounds = [
-        (sum(pools(tasks) for _ in range(4)), sum(pools(tasks[::2], tasks[1::2]) for _ in range(4))) for _ in range(5)
+        (sum(pools(tasks) for _ in range(sized(4, 1))), sum(pools(tasks[::2], tasks[1::2]) for _ in range(sized(4, 1))))
+        for _ in range(sized(5, 1))
     ]
     one, two = (min(column) for column in zip(*rounds, strict=True))
     benchmark.extra_info["scaling with free processors"] = round(2 * one / two, 2)
@@ -154,7 +155,7 @@ def bench_scaling(benchmark):
 
     benchmark.pedantic(two, rounds=1)
     # interleaved, so that what else the machine does meets all three alike
-    times = [(one(), two(), both()) for _ in range(3)]
+    times = [(one(), two(), both()) for _ in range(sized(3, 1))]
     alone, spread, pair = (statistics.median(column) for column in zip(*times, strict=True))
     benchmark.extra_info |= {"scaling": round(alone / spread, 2), "machine": round(2 * alone / pair, 2)}
 

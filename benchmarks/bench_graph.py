@@ -26,6 +26,7 @@ from emu.graph.ir import Graph, Node, Port, Tensor
 from emu.graph.ops.elementwise import Binary, BinaryFunction
 from emu.graph.plan import make_plan
 from emu.graph.readers import om
+from tests.effort import sized
 from tests.graph import nets
 
 # where OPENBLAS_CORETYPE holds BLAS to AVX2, which onnxruntime does not heed, products alone take twice its time
@@ -123,7 +124,7 @@ def test_float16_against_conversions_of_numpy() -> None:
         return (feeds["a"].astype(np.float32) + feeds["b"].astype(np.float32)).astype(dtype)
 
     assert np.array_equal(run_plan(plan, feeds)["c"], in_numpy())
-    rounds = [(best(lambda: run_plan(plan, feeds), 1), best(in_numpy, 1)) for _ in range(15)]
+    rounds = [(best(lambda: run_plan(plan, feeds), 1), best(in_numpy, 1)) for _ in range(sized(15, 1))]
     ours, theirs = (min(column) for column in zip(*rounds, strict=True))
     print(f"\nfloat16 addition: {ours / theirs:.2f} of numpy's")
     assert ours <= HALF_LIMIT * theirs * allowance()
@@ -135,7 +136,7 @@ def test_two_threads() -> None:
     plan = make_plan(om.read(net.om(result)))
     x = np.random.default_rng(0).standard_normal(net.shape, np.float32)
     shortest = {1: float("inf"), 2: float("inf")}
-    for _ in range(15):
+    for _ in range(sized(15, 1)):
         for count in shortest:
             start = time.thread_time()
             run_plan(plan, {"data": x}, threads=count)

@@ -19,13 +19,14 @@ from pathlib import Path
 import pytest
 import xxhash
 
+from benchmarks.hefs import HEFS, needs_hefs
 from emu.hef import open_hef
 from emu.schemas import hef_pb2 as pb
-from tests.conftest import SHARED, needs_shared
-from tests.effort import least
+from tests.conftest import SHARED
+from tests.effort import least, sized
 
-FILES = sorted((SHARED / "hef").glob("*.hef"))
-ROUNDS = 25
+FILES = HEFS
+ROUNDS = sized(25, 1)
 MAX_OPEN_RATIO = 1.5
 MAX_MODEL_MICROSECONDS = 3.0
 MAX_MEMORY_RATIO, MEMORY_ALLOWANCE = 2, 4 << 20
@@ -36,7 +37,7 @@ HASHES: dict[str, Callable[[memoryview], object]] = {
     "xxh3_64bits": xxhash.xxh3_64_intdigest,
     "proto_xxh3_64bits": xxhash.xxh3_64_intdigest,
 }
-pytestmark = needs_shared
+pytestmark = needs_hefs
 
 
 def checksum_and_parse(path: Path) -> tuple[Callable[[memoryview], None], bytes]:

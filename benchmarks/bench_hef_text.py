@@ -16,17 +16,17 @@ import pytest
 import yaml
 from google.protobuf import json_format
 
+from benchmarks.hefs import HEFS, needs_hefs
 from emu.hef import open_hef
 from emu.hef.assembly import assemble, disassemble
 from emu.hef.build import build_network_group
 from emu.hef.text import parse_hef_text
 from emu.schemas import hef_pb2 as pb
-from tests.conftest import SHARED, needs_shared
 from tests.effort import least
 
-FILES = sorted((SHARED / "hef").glob("*.hef"))
+FILES = HEFS
 MAX_TEXT_RATIO, MAX_DISASM_RATIO, MAX_ASM_RATIO = 2.0, 3.0, 3.0
-pytestmark = needs_shared
+pytestmark = needs_hefs
 
 
 def _small_fields(message: pb.ProtoHEFHef) -> pb.ProtoHEFHef:

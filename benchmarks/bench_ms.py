@@ -29,6 +29,7 @@ from emu.graph.plan import make_plan
 from emu.graph.readers import ms
 from emu.graph.writers.ms import SubGraphBuilder, write
 from emu.schemas.generated import ms_v0_5 as b
+from tests.effort import sized
 
 HELD_BACK = "OPENBLAS_CORETYPE" in os.environ
 MAX_READ_RATIO = 8.0
@@ -148,7 +149,7 @@ def separable() -> tuple[Net, Value]:
     return net, net.softmax(net.dense(net.mean(x), 1000))
 
 
-def ratio(function: Callable[[], object], baseline: Callable[[], object], seconds: float = 2.0) -> float:
+def ratio(function: Callable[[], object], baseline: Callable[[], object], seconds: float = sized(2.0, 0.02)) -> float:
     """Fastest `function` over fastest `baseline`, taken in turn."""
     best = [float("inf"), float("inf")]
     end = time.perf_counter() + seconds
@@ -184,6 +185,6 @@ def test_reading_with_every_check(benchmark) -> None:
     net, result = lenet()
     data = net.file(result)
     benchmark(ms.read, data)
-    slower = ratio(lambda: ms.read(data), lambda: zlib.crc32(data), seconds=1.0)
+    slower = ratio(lambda: ms.read(data), lambda: zlib.crc32(data), seconds=sized(1.0, 0.02))
     benchmark.extra_info["times crc32"] = round(slower, 2)
     assert slower <= MAX_READ_RATIO

@@ -22,10 +22,11 @@ from emu.net import load
 from emu.net.layers import Kind
 from emu.net.reading import Reading, read
 from tests.conftest import SHARED, needs_shared
+from tests.effort import sized
 from tests.net.given import network_of
 
 pytestmark = needs_shared
-ROUNDS, FRAMES = 7, 64
+ROUNDS, FRAMES = sized(7, 1), sized(64, 2)
 
 
 def least(*works: Callable[[], object]) -> list[float]:

@@ -18,12 +18,13 @@ import simpy
 from emu.chips.chips import load
 from emu.host.session import RunRequest, run_program
 from tests.conftest import SHARED, needs_shared
+from tests.effort import sized
 from tests.hw.captures import layout_of, loaded
 from tests.hw.lists import FRAME, OUT, act, buffer, single, stream_out
 
 MAX_BARE = 2.5
-FRAMES = 1_000
-TURNS = 5
+FRAMES = sized(1_000, 10)
+TURNS = sized(5, 1)
 OUTPUTS = (1, 2, 4)
 Process = Generator[simpy.Event, None, None]
 

@@ -21,6 +21,7 @@ import pytest
 import simpy
 import xxhash
 
+from benchmarks.hefs import HEFS, needs_hefs
 from emu.chips.chips import load
 from emu.hef import open_hef
 from emu.host.session import RunRequest, RunResult, run_program
@@ -29,11 +30,11 @@ from emu.timing.workload import program_timings
 from emu.trace.events import Header, Tracer
 from emu.trace.sinks.jsonl import JsonlSink
 from emu.wire.control import ContextSwitchStatus, change_context_switch_status
-from tests.conftest import SHARED, needs_shared
-from tests.effort import least
+from tests.conftest import SHARED
+from tests.effort import least, sized
 from tests.hw.lists import act, single
 
-pytestmark = needs_shared
+pytestmark = needs_hefs
 
 # 200,000 actions a second are 200 bare calls of about 25 ns each, 100,000 as JSONL 110 dumps of about 90 ns each
 MAX_CALLS_AN_ACTION = 200
@@ -42,12 +43,12 @@ MAX_DUMPS_AN_ACTION = 110
 MIN_EVENT_RATIO = 0.5
 MIN_PLAYED_EVENT_RATIO = 0.1
 # what fits into one list
-ACTIONS = 9_000
+ACTIONS = sized(9_000, 100)
 MAX_FRAMES_RATIO = 20
 MAX_PARSINGS_A_RUN = 60
 # what the frames of a run may leave behind, in bytes: lists of a few numbers, not something a frame
 MAX_GROWTH = 200_000
-FILES = sorted((SHARED / "hef").glob("*.hef"))
+FILES = HEFS[: sized(len(HEFS), 2)]
 
 
 def many_actions() -> Any:
@@ -58,7 +59,7 @@ def many_actions() -> Any:
 
 def test_actions_with_tracing_off() -> None:
     """From ENABLE until the application waits for its first frame."""
-    device = many_actions().session().device
+    device = many_actions().session().chip
 
     def run() -> None:
         device.control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0))
@@ -79,7 +80,7 @@ def test_actions_with_tracing_off() -> None:
 
 def test_actions_written_as_jsonl() -> None:
     """The same, with a trace."""
-    device = many_actions().session().device
+    device = many_actions().session().chip
     header = Header("x", "4.23", "hailo8", 1, 1, 0, 200.0)
 
     def run() -> None:
@@ -110,15 +111,15 @@ def test_actions_written_as_jsonl() -> None:
 def _frames(frames: int, jump: bool) -> tuple[float, int]:
     """Seconds and discrete events of a run of the smallest application."""
     session = single().session(frames=frames)
-    session.device.probe.one_by_one = not jump
+    session.chip.probe.one_by_one = not jump
     started, before = time.process_time(), session.chip.clock.events
-    session.run_group(session.program.network_groups[0])
+    session.run_group(session.applications[0])
     return time.process_time() - started, session.chip.clock.events - before
 
 
 def test_events_against_a_bare_simpy_loop() -> None:
     """Played one by one, and added up: then a run stands for the events that playing its frames would take."""
-    frames = 20_000
+    frames = sized(20_000, 200)
     played, events = min(_frames(frames, False) for _ in range(3))
     added_up = min(_frames(frames, True) for _ in range(3))[0]
 
@@ -166,7 +167,7 @@ def test_frames_leave_nothing_behind(frames: int, jump: bool) -> None:
             tracemalloc.stop()
 
     left(100)
-    growth = left(frames) - left(1_000)
+    growth = left(sized(frames, 200)) - left(sized(1_000, 100))
     print(f"{growth:,} bytes more at the peak")
     assert growth < MAX_GROWTH
 

@@ -29,11 +29,11 @@ from emu.trace.sinks.jsonl import JsonlSink, line
 from emu.trace.sinks.perfetto import PerfettoSink
 from emu.trace.sinks.text import TextSink
 from tests.conftest import ROOT
-from tests.effort import least
+from tests.effort import least, sized
 
 HEADER = Header("two_context.hef", "4.23", "hailo8", 1, 1000, 0, 200.0)
-FRAMES = 500
-EVENTS = 1_000_000
+FRAMES = sized(500, 5)
+EVENTS = sized(1_000_000, 300)
 SINKS: dict[str, Callable[[], Any]] = {
     "JSONL": lambda: JsonlSink(io.BytesIO(), HEADER),
     "text": lambda: TextSink(io.StringIO(), HEADER),

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from types import FrameType
+from typing import TypeVar
 
 from tests.conftest import ROOT
 
 _TRIES = 4
+_T = TypeVar("_T")
+
+QUICK = os.environ.get("EMU_BENCH_QUICK") == "1"
+"""Whether benchmarks are only tried, each once with little to do (benchmarks/conftest.py)."""
+
+
+def sized(usual: _T, tiny: _T) -> _T:
+    """How much a benchmark does: `tiny` where it is only tried."""
+    return tiny if QUICK else usual
 
 
 def spent(function: Callable[[], object], tries: int = 1) -> float:
@@ -25,7 +36,7 @@ def least(*functions: Callable[[], object], rounds: int = 7) -> list[float]:
     They take turns, so that what else the machine does meets all of them alike.
     """
     found = [float("inf")] * len(functions)
-    for _ in range(rounds):
+    for _ in range(sized(rounds, 1)):
         for place, function in enumerate(functions):
             found[place] = min(found[place], _once(function, time.process_time))
     return found

@@ -189,6 +189,7 @@ UNUSED_BY_A_RUN = (
     [
         *((name, UNUSED_BY_HEF_COMMANDS) for name in ("parse-hef", "actions", "inspect", "estimate")),
         ("run", UNUSED_BY_A_RUN),
+        ("check", ("structlog",)),  # which has something to say of this file
     ],
 )
 def test_a_command_loads_only_what_it_uses(command: str, unused: tuple[str, ...]) -> None:
@@ -203,3 +204,10 @@ def test_a_command_loads_only_what_it_uses(command: str, unused: tuple[str, ...]
     loaded = done.stderr.rpartition("loaded: ")[2].split()
     assert "emu.hef.hef" in loaded
     assert [name for name in loaded if any(f"{name}.".startswith(f"{one}.") for one in unused)] == []
+
+
+def test_working_out_programs_loads_no_device() -> None:
+    """As estimates of well-formed configuration do (emu.hw.config.starts)."""
+    program = "import sys, emu.hw.config.starts; print(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert {"simpy", "emu.hw.memory", "emu.hw.vdma", "emu.hw.link"}.isdisjoint(done.stdout.split())

@@ -167,13 +167,14 @@ def profile_of(
 ) -> Profile:
     """As `load`, of numbers that need not be those of the file; UsageError for a link that does not exist."""
     value = {name: entry.value for name, entry in entries.items()}
+    sections = _sections(value)
     nominal = float(value["clocks.nn_hz"])
     clock = nominal if clock_mhz is None else clock_mhz * 1e6
     return Profile(
         device=device,
         guessed=bool(catalog.document("chips", device).get("guessed", False)),
-        identity=_identity(value),
-        sensors=Sensors(**_section(value, "sensors")),
+        identity=_identity(sections["identity"]),
+        sensors=Sensors(**sections["sensors"]),
         clusters=value["counts.clusters"],
         lcus_per_cluster=value["counts.lcus_per_cluster"],
         dma_engines=value["counts.dma_engines"],
@@ -199,8 +200,8 @@ def profile_of(
         context_switch_ns=value["firmware.context_switch_ns"],
         enable_ns=value["firmware.enable_ns"],
         deactivate_ns=value["firmware.deactivate_ns"],
-        action_ns=_section(value, "action_ns"),
-        control_ns=_section(value, "control"),
+        action_ns=MappingProxyType(sections.get("action_ns", {})),
+        control_ns=MappingProxyType(sections.get("control", {})),
         provenance=entries,
     )
 
@@ -228,19 +229,21 @@ def host_names() -> tuple[str, ...]:
     return catalog.names("hosts")
 
 
-def _identity(value: Mapping[str, Any]) -> Identity:
-    facts = dict(_section(value, "identity"))
+def _identity(section: Mapping[str, Any]) -> Identity:
+    facts = dict(section)
     major, minor, revision = facts.pop("firmware_version")
     return Identity(
         **facts | {"firmware_version": (major, minor, revision), "hw_consts": HwConsts(*facts["hw_consts"])}
     )
 
 
-def _section(value: Mapping[str, Any], section: str) -> Mapping[str, Any]:
-    prefix = f"{section}."
-    return MappingProxyType(
-        {name.removeprefix(prefix): entry for name, entry in value.items() if name.startswith(prefix)}
-    )
+def _sections(value: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """`section.name` as section -> name; a sweep asks for each link."""
+    found: dict[str, dict[str, Any]] = {}
+    for whole, entry in value.items():
+        section, _, name = whole.partition(".")
+        found.setdefault(section, {})[name] = entry
+    return found
 
 
 def _link(name: str, value: Mapping[str, Any]) -> Link:

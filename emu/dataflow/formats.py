@@ -19,12 +19,15 @@ from emu.dataflow.quantize import (
     dequantize_per_feature,
     dtype_of,
     quantize,
+    quantize_planes,
     require_valid,
 )
 from emu.dataflow.reorder import (
+    FEW_FEATURES,
     Elements,
     fills,
     input_reorder,
+    nhcw_planes,
     output_reorder,
     should_reorder,
     transpose,
@@ -207,6 +210,12 @@ class InputTransform(_Transform):
         # clearing a frame costs as much as copying one
         aligned = self.hw_frame_size == hw_shape.elements * device.type.element_bytes
         self._fills = aligned and not self.transposes and fills(*self._orders, shape, hw_shape)
+        self._plane_by_plane = (
+            self.user.type is FormatType.FLOAT32
+            and not self.transposes
+            and self._orders == (FormatOrder.NHWC, FormatOrder.NHCW)
+            and 1 < shape.features <= FEW_FEATURES
+        )
 
     def __call__(self, frame: Buffer, into: Bytes | None = None) -> Bytes:
         """`hw_frame_size` bytes; `frame` must have `user_frame_size` bytes (HAILO_INVALID_ARGUMENT)."""
@@ -215,6 +224,9 @@ class InputTransform(_Transform):
         dst = out.view(self._code_dtype)
         moves = self.transposes or self.reorders
         src: Elements = src_bytes.view(dtype_of(self.user.type))
+        if self._plane_by_plane:
+            quantize_planes(src.reshape(self.shape), self.qps[0], nhcw_planes(dst, self.shape, self.hw_shape))
+            return out
         if self.quantizes:
             src = self._quantize(src, None if moves else dst)
         if not moves:

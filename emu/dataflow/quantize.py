@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from emu.errors import HailoError, HailoStatus
@@ -110,35 +111,89 @@ def quantize(values: NDArray[np.float32], qp: QuantInfo, dtype: np.dtype[Any], o
     return codes
 
 
+def quantize_planes(pixels: NDArray[np.float32], qp: QuantInfo, planes: Codes) -> None:
+    """`quantize` of [h, w, f] into [h, f, w], for a few features.
+
+    Real numbers are taken apart while they are rounded, which numpy does on several at once; codes go one by one.
+    """
+    inside = _Inside.of(qp, planes.dtype)
+    height, width, features = pixels.shape
+    if not pixels.size:
+        return
+    rows = max(1, _BLOCK // (width * features))
+    with np.errstate(all="ignore"):
+        scratch = np.empty((min(rows, height), width, features), F32)
+        plane = np.empty(scratch.shape[:2], F32)
+        for start in range(0, height, rows):
+            block = pixels[start : start + rows]
+            scaled = inside.scaled(block, scratch[: len(block)]) if inside else None
+            if scaled is None:
+                planes[:] = quantize(pixels, qp, planes.dtype).transpose(0, 2, 1)
+                return
+            for feature in range(features):
+                rounded = np.rint(scaled[:, :, feature], out=plane[: len(block)])
+                planes[start : start + rows, feature] = rounded
+        if inside:
+            inside.clip(planes)
+
+
+class _Inside(Struct, frozen=True):
+    """How values that all have codes before they are clipped become codes.
+
+    Every step keeps the order of values, so that clipping codes is clipping values, at a quarter of the bytes.
+    """
+
+    scale: np.float32
+    zp: np.float32
+    limits: NDArray[Any] | None  # the first code and the last one, None for all that the type has
+    beyond: np.uint32  # as integers, what is negative or no number is larger than any number above 0
+
+    @classmethod
+    def of(cls, qp: QuantInfo, dtype: np.dtype[Any]) -> _Inside | None:
+        """None where the steps do not keep the order of values or a limit has no code."""
+        most = int(np.iinfo(dtype).max)
+        limits = None
+        with np.errstate(all="ignore"):
+            if not is_identity(qp):
+                if not (_cast_is_direct(qp, dtype) and qp.scale > 0):
+                    return None
+                ends = np.array([qp.limvals_min, qp.limvals_max], F32) / F32(qp.scale) + F32(qp.zp)
+                limits = np.rint(ends).astype(dtype)
+                if tuple(limits) == (0, most):
+                    limits = None
+        return cls(F32(qp.scale), F32(qp.zp), limits, F32(most + 0.5).view(np.uint32))
+
+    def scaled(self, block: NDArray[np.float32], work: NDArray[np.float32]) -> NDArray[np.float32] | None:
+        """block/scale + zp, in `work` if anything is to be done; None where a value has no code."""
+        scaled = block if self.scale == 1 else np.divide(block, self.scale, out=work)
+        if self.zp != 0:
+            scaled = np.add(scaled, self.zp, out=work)
+        return None if np.maximum.reduce(scaled.view(np.uint32), axis=None) >= self.beyond else scaled
+
+    def clip(self, codes: Codes) -> None:
+        if self.limits is not None:
+            # numbers of numpy's: of Python's, numpy drops a lower limit of 0 and then has no fast loop
+            np.clip(codes, self.limits[0], self.limits[1], out=codes)
+
+
 def _quantize_inside(values: NDArray[np.float32], qp: QuantInfo, codes: Codes) -> bool:
     """`quantize` where all values have a code before they are clipped; False where one has none.
 
-    Every step keeps the order of values, so that clipping codes is clipping values, at a quarter of the bytes. Adding
-    `_ROUND` rounds as rint does and leaves the code in the low bits.
+    Adding `_ROUND` rounds as rint does and leaves the code in the low bits.
     """
-    most = int(np.iinfo(codes.dtype).max)
-    if is_identity(qp):
-        limits = (0, most)
-    elif _cast_is_direct(qp, codes.dtype) and qp.scale > 0:
-        low, high = np.rint(np.array([qp.limvals_min, qp.limvals_max], F32) / F32(qp.scale) + F32(qp.zp))
-        limits = (int(low), int(high))
-    else:
+    inside = _Inside.of(qp, codes.dtype)
+    if inside is None:
         return False
-    # as integers, what is negative or no number is larger than any number above 0
-    beyond = F32(most + 0.5).view(np.uint32)
-    scale, zp, scratch = F32(qp.scale), F32(qp.zp), np.empty(min(_BLOCK, values.size), F32)
+    scratch = np.empty(min(_BLOCK, values.size), F32)
     for start in range(0, values.size, _BLOCK):
         block = values[start : start + _BLOCK]
         work = scratch[: block.size]
-        scaled = block if scale == 1 else np.divide(block, scale, out=work)
-        if zp != 0:
-            scaled = np.add(scaled, zp, out=work)
-        if np.maximum.reduce(scaled.view(np.uint32)) >= beyond:
+        scaled = inside.scaled(block, work)
+        if scaled is None:
             return False
         np.add(scaled, _ROUND, out=work)
         codes[start : start + _BLOCK] = work.view(np.uint32)
-    if limits != (0, most):
-        np.clip(codes, *limits, out=codes)
+    inside.clip(codes)
     return True
 
 

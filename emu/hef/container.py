@@ -120,7 +120,7 @@ class _Crc32:
 
 
 class Checksum:
-    """A checksum in the header over `size` bytes from `offset` on; computed when asked for, once."""
+    """A checksum in the header over `size` bytes from `offset` on; computed when asked for, once for a source."""
 
     def __init__(self, name: str, stored: int | bytes, source: Source, offset: int, end: int) -> None:
         self.name = name
@@ -129,9 +129,15 @@ class Checksum:
         self.size = max(0, min(end, source.size) - offset)
         self._source = source
 
-    @cached_property
+    @property
     def computed(self) -> int | bytes:
-        end = self.offset + self.size
+        key = self.name, self.offset, self.size
+        known = self._source.digests
+        if key not in known:
+            known[key] = self._compute(self.offset + self.size)
+        return known[key]
+
+    def _compute(self, end: int) -> int | bytes:
         if self._source.in_memory:
             return _DIGESTS[self.name](self._source.data[self.offset : end])
         chunks = self._source.chunks(self.offset, end)

@@ -31,6 +31,8 @@ class Source:
     def __init__(self, name: str, size: int, data: memoryview | None, descriptor: int | None = None) -> None:
         self.name = name
         self.size = size
+        self.digests: dict[tuple[str, int, int], int | bytes] = {}
+        """What was computed over the bytes between two offsets: runtimes that open the same file ask for the same."""
         self._data = data
         self._descriptor = descriptor
         self._mapped: mmap.mmap | None = None

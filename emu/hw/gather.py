@@ -53,7 +53,8 @@ def _address(piece: Piece) -> int:
 
 
 def _copied(pieces: Sequence[Piece], size: int) -> memoryview:
-    give_back(pieces)  # whoever looked at them before has left them in memory
+    files = _files(pieces)
+    _forget(files)  # whoever looked at them before has left them in memory
     data = bytearray(size)
     done = given_back = 0
     for piece in pieces:
@@ -62,17 +63,26 @@ def _copied(pieces: Sequence[Piece], size: int) -> memoryview:
             data[done : done + len(part)] = part
             done += len(part)
             if done - given_back >= _STEP:
-                give_back(pieces)
+                _forget(files)
                 given_back = done
-    give_back(pieces)
+    _forget(files)
     return memoryview(data).toreadonly()
 
 
 def give_back(pieces: Iterable[Piece]) -> None:
     """The pages of mapped files that were read; whoever reads there again gets them from the file again."""
+    _forget(_files(pieces))
+
+
+def _files(pieces: Iterable[Piece]) -> list[mmap]:
+    """The mapped files that some pieces lie in."""
     owners = (memoryview(piece).obj for piece in pieces)
-    for owner in {id(owner): owner for owner in owners if isinstance(owner, mmap)}.values():
-        owner.madvise(MADV_DONTNEED)
+    return list({id(owner): owner for owner in owners if isinstance(owner, mmap)}.values())
+
+
+def _forget(files: Iterable[mmap]) -> None:
+    for file in files:
+        file.madvise(MADV_DONTNEED)
 
 
 class Rope:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -79,9 +80,10 @@ def multiple_transfers(
             f"page of {page} bytes is outside {limits.min_page_size}..{max_page_size} (largest {limits.max_page_size})"
         )
     extra = 0 if is_ddr else 1
+    counts = Counter(sizes).items()  # records of configuration are many, of a few sizes
 
     def required(page_size: int) -> int:
-        return sum(-(-size // page_size) for size in sizes) + extra
+        return sum(-(-size // page_size) * count for size, count in counts) + extra
 
     least = required(max_page_size)
     if least > limits.max_count:

@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import emu.dataflow.quantize as module
-from emu.dataflow.quantize import dequantize, dequantize_per_feature, quantize, quantize_threshold, require_valid
+from emu.dataflow.quantize import (
+    dequantize,
+    dequantize_per_feature,
+    quantize,
+    quantize_planes,
+    quantize_threshold,
+    require_valid,
+)
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import INVALID_QUANT_INFO, QuantInfo
 from tests.dataflow import slow
@@ -120,3 +127,25 @@ def test_a_late_value_without_a_code_changes_no_earlier_one(beyond: float, monke
     values[90] = beyond
     qp = QuantInfo(0.0, 0.5, 1.0, 40.0)
     assert quantize(values, qp, U8).tolist() == [slow.quantize(value, qp, 8) for value in values]
+
+
+@pytest.mark.parametrize("dtype", [U8, U16])
+@pytest.mark.parametrize("shape", [(9, 7, 2), (5, 16, 3), (1, 1, 8), (4, 0, 3), (0, 4, 3)])
+@pytest.mark.parametrize("beyond", [None, np.nan, -5.0, -0.0, 1e30])
+@pytest.mark.parametrize(
+    "qp", [QuantInfo(0.0, 1.0, 0.0, 0.0), QuantInfo(0.0, 0.5, 1.0, 40.0), QuantInfo(3.0, 0.37, 0.0, 80.0)]
+)
+def test_planes_as_pixels_that_are_then_taken_apart(
+    dtype: np.dtype, shape: tuple[int, int, int], beyond: float | None, qp: QuantInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ties among them, in blocks that do not divide the frame, in rows that are wider than the host's."""
+    monkeypatch.setattr(module, "_BLOCK", 50)
+    height, width, features = shape
+    pixels = np.random.default_rng(4).integers(0, 240, shape).astype(np.float32) / 4
+    if beyond is not None and pixels.size:
+        pixels.reshape(-1)[-2] = beyond
+    frame = np.full((height, features, width + 3), 99, dtype)
+    quantize_planes(pixels, qp, frame[:, :, :width])
+    expected = [slow.quantize(float(value), qp, 8 * dtype.itemsize) for value in pixels.transpose(0, 2, 1).flat]
+    assert frame[:, :, :width].reshape(-1).tolist() == expected
+    assert (frame[:, :, width:] == 99).all()

@@ -6,13 +6,17 @@ import gzip
 import io
 import os
 import tempfile
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from emu.errors import HailoError, UsageError
 from emu.hef import open_hef
-from tests.conftest import DATA
+from emu.hef.source import Source
+from emu.sequencer.acceptance import acceptances
+from tests.conftest import DATA, ROOT
 
 HEF = DATA / "hef/ctr_v2a.hef"
 
@@ -84,3 +88,18 @@ def test_a_path_that_no_system_has():
     with pytest.raises(HailoError, match=r"cannot open .*: embedded null byte") as stop:
         open_hef("no\0where.hef")
     assert stop.value.number == 13
+
+
+def test_releases_that_open_the_same_bytes_hash_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: Counter[tuple[int, int]] = Counter()
+    chunks = Source.chunks
+
+    def counted(self: Source, start: int, end: int) -> Iterator[memoryview]:
+        read[start, end] += 1
+        return chunks(self, start, end)
+
+    monkeypatch.setattr(Source, "chunks", counted)
+    hef = open_hef(ROOT / "examples" / "two_context.hef")
+    found = list(acceptances(hef))
+    assert sum(one.error is None for one in found) > 3
+    assert read and set(read.values()) == {1}

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import xxhash
 
 from emu.hw.config.records import Records, read_run_once
 from emu.hw.fingerprint import item_hash
 from emu.hw.gather import Piece
-from emu.hw.memory import Usage
 from emu.hw.pieces import Pieces
+
+if TYPE_CHECKING:
+    from emu.hw.memory import Usage
 
 _HEAD = struct.Struct("<II")
 _WORD = struct.Struct("<I")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import xxhash
 
@@ -17,12 +17,14 @@ from emu.hw.config.ccw import Run, decode_checked, decode_run, opaque_run
 from emu.hw.config.lasting import Lasting
 from emu.hw.gather import LARGE, Piece, gathered, give_back
 from emu.hw.hostmem import HostBuffer, HostList, HostMemory, SourceStretch
-from emu.hw.memory import AddressSpace
 from emu.hw.unit import Unit, passed
 from emu.sequencer.configuration import HAILO1XH, HAILO8
 from emu.timing.model import ConfigBus
 from emu.wire.status import FirmwareStatus as S
 from emu.wire.status import require
+
+if TYPE_CHECKING:
+    from emu.hw.memory import AddressSpace
 
 HOST_BUFFER_CCB = 1
 FAMILIES = {"descriptors": HAILO8, "bursts": HAILO1XH}  # of records, by how channels fetch them

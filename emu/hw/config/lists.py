@@ -7,9 +7,8 @@ are known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from emu.hw.application import Application, Context
 from emu.hw.config.channels import FAMILIES, ConfigSource, RunCache
 from emu.hw.config.records import read_run_once
 from emu.hw.gather import Piece
@@ -30,6 +29,9 @@ from emu.sequencer.configuration import (
 )
 from emu.sequencer.program import ContextType
 from emu.wire.actions import ActionType, Role, having
+
+if TYPE_CHECKING:
+    from emu.hw.application import Application, Context
 
 _MASK32 = 0xFFFFFFFF
 _OPENS = having(role=Role.OPEN)

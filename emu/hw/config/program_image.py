@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xxhash
@@ -12,7 +13,9 @@ from emu.hw.config.addresses import CLUSTER_STRIDE
 from emu.hw.config.effects import Effects
 from emu.hw.config.records import Numbers, Words
 from emu.hw.fingerprint import item_hash
-from emu.hw.memory import Usage
+
+if TYPE_CHECKING:
+    from emu.hw.memory import Usage
 
 
 class ProgramImage:
