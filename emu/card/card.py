@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from errno import EINVAL, EIO
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-
-from msgspec.structs import replace
 
 from emu.card.calls import CHANNELS
 from emu.card.errors import CallError
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from emu.hw.application import Application
     from emu.hw.device import Device
     from emu.hw.faults import Fault
+    from emu.hw.handlers.own import OwnHandlers
     from emu.trace.events import Tracer
     from emu.wire.notifications import Notification
 
@@ -73,7 +72,7 @@ class CardOptions:
 
     `layout`: bitmap of its clusters (None: its default). `tracer_for` makes the tracer from the runtime, once it is
     known which is spoken, and the clock. `watch` sees the device before anything is sent to it. `counts`: keep what its
-    applications did (`Card.activities`).
+    applications did (`Card.activities`). `handlers` as of `OpenDevice`.
     """
 
     profile: Profile
@@ -81,6 +80,7 @@ class CardOptions:
     seed: int = 0
     layout: int | None = None
     faults: Sequence[Fault] = ()
+    handlers: OwnHandlers = field(default_factory=dict)
     stop_at_hazard: bool = False
     tracer_for: Callable[[str, Callable[[], int]], Tracer] | None = None
     watch: Sequence[Callable[[Device], object]] = ()
@@ -160,18 +160,19 @@ class Card:
         from emu.hw.faults import Faults
 
         options = self.options
-        identity = replace(options.profile.identity, firmware_version=self.version)
         device = Device(
-            replace(options.profile, identity=identity),
+            options.profile.with_firmware(self.version),
             self.runtime,
             seed=options.seed,
             layout=options.layout,
             faults=Faults(options.faults) if options.faults else None,
+            own_handlers=options.handlers,
         )
         if options.tracer_for is not None:
             device.trace_with(options.tracer_for(self.runtime, lambda: device.clock.time))
         for watch in options.watch:
             watch(device)
+        device.probe.one_by_one |= bool(options.handlers)  # they see every action
         device.probe.stop_at_hazard = options.stop_at_hazard
         device.flows = self.networks.flow
         assert device.bars is not None  # of no other device is a card made

@@ -11,7 +11,7 @@ from emu.hef import Hef
 from emu.hef.devices import ARCH_DEVICES
 from emu.hef.infos import NetworkGroupInfo, VStreamInfo, hef_infos
 from emu.hef.oldest import loads_since
-from emu.hef.runtime import release_name
+from emu.hef.runtime import Runtime, any_release, release_name, spans
 from emu.hef.words import architecture_of, dims
 from emu.host.estimate import compile_batch
 from emu.sequencer.acceptance import Acceptance
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from emu.graph.ir import Graph
 
 
-def one_line(hef: Hef, accepted: Sequence[Acceptance], loaded: bool = False) -> str:
+def one_line(hef: Hef, accepted: Sequence[Acceptance], loaded: bool = False, answers: Sequence[Acceptance] = ()) -> str:
     """What a person asks first of a file.
 
-    `accepted`: who takes it, the one that the FPS are estimated for first; `loaded`: somebody loads it.
+    `accepted`: who takes it, the one that the FPS are estimated for first; `loaded`: somebody loads it; `answers`: of
+    everybody who was asked.
     """
     parts = [f"{architecture_of(hef.header.hw_arch)} HEF V{hef.container.version}"]
     try:
@@ -44,8 +45,20 @@ def one_line(hef: Hef, accepted: Sequence[Acceptance], loaded: bool = False) -> 
         parts += _speed(hef, accepted[0], groups)
     since = loads_since(hef) if accepted or loaded else None
     if since is not None:
-        parts.append(f"loads on HailoRT {since} and later")
+        parts.append(f"its file is read by HailoRT {since} and later")
+        parts += _refused_since(hef, since, answers)
     return ", ".join(parts)
+
+
+def _refused_since(hef: Hef, since: Runtime, answers: Sequence[Acceptance]) -> list[str]:
+    """Later releases that read the file and refuse it all the same, whatever the device, in words."""
+    takers = {one.runtime for one in answers if one.error is None}
+    decisive = [one for one in answers if one.device in (None, *own_devices(hef)[:1]) and one.runtime not in takers]
+    refusals: dict[str, list[str]] = {}
+    for one in decisive:
+        if one.error is not None and any_release(one.runtime) >= since:
+            refusals.setdefault(one.error.name, []).append(one.runtime)
+    return [f"{spans(runtimes)} refuse{'s' * (len(runtimes) == 1)} it: {name}" for name, runtimes in refusals.items()]
 
 
 def own_devices(hef: Hef) -> list[str]:

@@ -189,7 +189,7 @@ def _hef(path: Path, runtimes: Sequence[str], devices: Sequence[str], clock_mhz:
     found = list(acceptances(hef, devices, runtimes))
     accepted = accepted_first(hef, found)
     loaded = any(one.error is None for one in found)
-    result = Verdict(path, "hef", one_line(hef, accepted, loaded), accepted_by=found)
+    result = Verdict(path, "hef", one_line(hef, accepted, loaded, found), accepted_by=found)
     if not loaded:
         result.error = _decisive(found, own_devices(hef))
     if accepted:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from emu import catalog
 from emu.catalog import Quantity
@@ -129,6 +130,10 @@ class Profile(Struct, frozen=True):
     @property
     def clock_scale(self) -> float:
         return self.nominal_nn_hz / self.nn_hz
+
+    def with_firmware(self, version: tuple[int, int, int]) -> Profile:
+        """With the firmware of another release: a library takes none but its own (driver-ioctl-4.23.md 2)."""
+        return replace(self, identity=replace(self.identity, firmware_version=version))
 
     def action_cost(self, name: str) -> float:
         """Firmware time in ns to interpret the action called `name` (`ActionType.name`), waiting excluded."""

@@ -14,7 +14,9 @@ from emu.files import read_document
 from emu.hef.assembly import assemble
 from emu.hef.source import open_source
 from emu.output import Output
-from emu.recognise import read_head
+from emu.recognise import HEAD_SIZE, read_head
+
+_KEY = b"emu_hef"
 
 
 @click.command(cls=Command)
@@ -27,8 +29,13 @@ def command(description: str, output: str) -> None:
     """
     path = Path(description)
     target = output_path(output)
-    if b"\0" in read_head(path):
+    head = read_head(path)
+    if b"\0" in head:
         raise HailoError(HailoStatus.HAILO_INVALID_HEF, "no YAML but binary data", file=description)
+    if len(head) == HEAD_SIZE and _KEY not in head:
+        # not read whole: a text of any size may be something else
+        why = f"no description of a HEF: its first {HEAD_SIZE} bytes have no {_KEY.decode()}"
+        raise HailoError(HailoStatus.HAILO_INVALID_HEF, why, file=description)
     try:
         text = read_document(path).decode()
     except UnicodeDecodeError as error:

@@ -42,6 +42,7 @@ _CARD_OPTIONS = (
     click.option("--record", metavar="DIR", help="Keep what the program said to the card, for replay."),
     click.option("--coverage-file", metavar="FILE", help="Add what ran to a coverage file."),
     click.option("--inject", multiple=True, metavar="FAULT", help="A fault, as run takes it."),
+    click.option("--handlers", metavar="MODULE", help="Actions served by a module of your own (docs/hacking.md)."),
     click.option("--break", "breaks", multiple=True, metavar="PLACE", help="Stop at an action or a register write."),
     click.option("--step", is_flag=True, default=None, help="Stop before the first action."),
     click.option("--break-script", metavar="FILE", help="What to do there (else: show where, and go on)."),

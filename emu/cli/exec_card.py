@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import repeat, takewhile
 from pathlib import Path
@@ -127,6 +127,13 @@ def make_cards(
         from emu.hw.faults import Fault
 
         faults = tuple(Fault.parse(text) for text in options.inject)
+    handlers: Mapping[Any, Any] = {}
+    if options.handlers is not None:
+        from emu.host.modules import load_handlers
+        from emu.hw.handlers.own import handlers_with
+
+        handlers = load_handlers(options.handlers)
+        handlers_with(handlers)  # which refuses what is wrong with them, before the program starts
     reference = None
     if options.reference:
         from emu.host.references import reference_files
@@ -152,6 +159,7 @@ def make_cards(
             runtime,
             seed=options.seed,
             faults=faults,
+            handlers=handlers,
             stop_at_hazard=options.hazards == "stop",
             tracer_for=tracers[number] if tracers else None,
             watch=watch,

@@ -50,3 +50,4 @@ class ExecCard(Struct, frozen=True):
     timing: bool = False
     dump_memory: str | None = None
     dump_action_list: str | None = None
+    handlers: str | None = None

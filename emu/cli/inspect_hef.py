@@ -32,7 +32,7 @@ def inspect(opened: Model, common: HefSettings, as_json: bool) -> None:
     report["model"]["file"] = opened.name
     devices = device_names() if common.device is None else (common.device,)
     accepted = list(acceptances(hef, devices))
-    report["summary"] = one_line(hef, accepted_first(hef, accepted))
+    report["summary"] = one_line(hef, accepted_first(hef, accepted), answers=accepted)
     report["accepted_by"] = [_acceptance(acceptance) for acceptance in accepted]
     report["context_switching"] = list(_context_switching(hef, report, accepted))
     if as_json:

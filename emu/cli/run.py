@@ -95,6 +95,8 @@ def _is_meant_as_value(option: str, word: str) -> bool:
 @click.option("--rules", is_flag=True, help="List the house rules that the run rested on, with their paragraphs.")
 @click.option("--handlers", metavar="MODULE", help="Actions served by a module of your own (docs/hacking.md).")
 @click.option("--record", metavar="DIR", help="Keep control messages, register accesses, transfers for `emu replay`.")
+@click.option("--checkpoint", metavar="FILE@FRAME", help="Write the state of the run once FRAME frames are delivered.")
+@click.option("--resume", metavar="FILE", help="Go on from a checkpoint of the same run (docs/device.md).")
 @click.option("--break", "breaks", multiple=True, metavar="PLACE", help="Stop at CONTEXT:INDEX or write:ADDRESS.")
 @click.option("--step", is_flag=True, help="Stop before the first action.")
 @click.option("--break-script", metavar="FILE", help="Debugger commands to use in place of the prompt.")
@@ -135,6 +137,8 @@ def command(
     rules: bool,
     handlers: str | None,
     record: str | None,
+    checkpoint: str | None,
+    resume: str | None,
     breaks: tuple[str, ...],
     step: bool,
     break_script: str | None,
@@ -211,6 +215,8 @@ def command(
         dump_action_list=dump_action_list,
         coverage_file=coverage_file,
         record=record,
+        checkpoint=checkpoint,
+        resume=resume,
         breaks=breaks,
         step=step,
         break_script=break_script,
@@ -258,6 +264,7 @@ def command(
     refused += ["--rules"] * rules + ["--handlers"] * (handlers is not None)
     refused += ["--coverage"] * coverage + ["--dump-action-list"] * (dump_action_list is not None)
     refused += ["--coverage-file"] * (coverage_file is not None) + ["--record"] * (record is not None)
+    refused += ["--checkpoint"] * (checkpoint is not None) + ["--resume"] * (resume is not None)
     refused += ["--break"] * bool(breaks) + ["--step"] * step + ["--break-script"] * (break_script is not None)
     if refused:
         raise CommandLineError(f"{', '.join(refused)}: not for OM and MS graphs", file=models[0])

@@ -33,6 +33,7 @@ from emu.timing.workload import assumed_clock_hz, lacks_figures
 from emu.trace.events import Tracer
 
 if TYPE_CHECKING:
+    from emu.cli.checkpoints import Checkpoints
     from emu.cli.run_frames import RunFrames
     from emu.cli.watching import Put
 
@@ -59,6 +60,11 @@ def run(options: RunOptions, put: Put | None = None) -> None:
         check_registers(run.profile)
     frames = _frames(run, options)
     run.request.measure_actions = wants_action_lists(options)
+    checkpoints = None
+    if options.checkpoint is not None or options.resume is not None:
+        from emu.cli.checkpoints import Checkpoints
+
+        checkpoints = Checkpoints.of(run, options)
     for assumed_hz in sorted({assumed_clock_hz(hef, run.profile) for hef in run.hefs}):
         warn_of_clock(assumed_hz, run.profile.nn_hz)
     _warn_of_clusters(run)
@@ -74,7 +80,9 @@ def run(options: RunOptions, put: Put | None = None) -> None:
         if frames is not None and frames.results:
             frames.kept = KeptOutputs.opened(options, run.output_names, run.request.frames, files)
             run.request.take = frames.take
-        outcome = _execute(run, options, name, put)
+        if checkpoints is not None:
+            checkpoints.open(files)
+        outcome = _execute(run, options, name, put, checkpoints)
         _finish(run, options, outcome, outputs, frames)
 
 
@@ -134,7 +142,9 @@ def _warn_of_clusters(run: PreparedRun) -> None:
         )
 
 
-def _execute(run: PreparedRun, options: RunOptions, name: str, put: Put | None) -> Outcome:
+def _execute(
+    run: PreparedRun, options: RunOptions, name: str, put: Put | None, checkpoints: Checkpoints | None
+) -> Outcome:
     request = run.request
     with ExitStack() as files:
         if options.is_watched or put is not None:
@@ -148,7 +158,10 @@ def _execute(run: PreparedRun, options: RunOptions, name: str, put: Put | None) 
         started = time.perf_counter()
         try:
             with watching("running", frames, lambda: sum(one.delivered for one in sessions), bytes_so_far):
-                result = run_program(run.program, run.profile, request)
+                if checkpoints is None:
+                    result = run_program(run.program, run.profile, request)
+                else:
+                    result = checkpoints.run(run.program, run.profile, request)
         except FirmwareError as error:
             for hazard in error.hazards if not options.as_json else ():
                 place = ", ".join(str(hazard[key]) for key in ("context", "unit") if hazard[key])

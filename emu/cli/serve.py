@@ -29,6 +29,7 @@ ENDED_BY_SIGNAL = 128
 @click.option("--compute", type=click.Choice(("strict", "partial", "off")), help="Outputs that the core computes.")
 @click.option("--seed", type=Whole(0), default=0, metavar="N", help="Seed of made-up outputs.")
 @click.option("--limit", multiple=True, metavar="NAME=N", help="Another limit for a client (docs/serve.md).")
+@click.option("--handlers", metavar="MODULE", help="Actions served by a module of your own (docs/hacking.md).")
 @click.option("--control", is_flag=True, help="Also the Ethernet control protocol of HailoRT 4.x (UDP port 22401).")
 @click.option("--json-log", is_flag=True, help="The log as JSON, an object a line.")
 def command(
@@ -40,9 +41,11 @@ def command(
     compute: str | None,
     seed: int,
     limit: tuple[str, ...],
+    handlers: str | None,
     control: bool,
     json_log: bool,
 ) -> int:
+    from emu.host.modules import load_handlers
     from emu.host.references import reference_files
     from emu.server.control import EthernetControl
     from emu.server.limits import Limits
@@ -61,6 +64,7 @@ def command(
         limits=Limits().changed(limit),
         reference_for=reference_files(reference) if reference else None,
         compute=compute,
+        handlers=None if handlers is None else load_handlers(handlers),
         log=log,
     )
     others = [EthernetControl(service, host)] if control else []

@@ -89,6 +89,7 @@ class Application:
         self._rested = True  # it had nothing to do before its next frame
         self._first_batch = self.batch
         self._cache_offset = 0  # entries
+        self.stop_at: int | None = None  # a frame behind which somebody wants to look
         self._real: dict[int, frozenset[str]] = {}  # streams of frames whose bytes are no synthetic ones
         driver.inspection.probe.judges[index] = agreements or tuple
         driver.chip.compute_with(index, None if given is None else partial(self._compute, given), core)
@@ -273,6 +274,8 @@ class Application:
     def next_end(self) -> int:
         """Frames since the activation after which there is something to tell or to do."""
         sent = self._sent - self._activated_at
+        if self.stop_at is not None and self.stop_at > self._finished:
+            sent = min(sent, self.stop_at - self._activated_at)
         if not self._pending:
             return sent
         return min(sent, self._pending[0].first + self._pending[0].count - self._activated_at)
@@ -339,9 +342,7 @@ class Application:
 
     def _random_input(self, stream: str, number: int) -> Content:
         """Bytes that depend on the seed, the stream and the frame number."""
-        return Payload(
-            lambda: xxhash.xxh3_128_digest(f"input {self.seed} {stream} {number}".encode()), self._sizes[stream]
-        )
+        return Payload(partial(_random_key, self.seed, stream, number), self._sizes[stream])
 
     def _keep(self, frames: Frames, number: int, contents: Mapping[str, Content | None]) -> None:
         row = {name: as_bytes(contents.get(name), size) for name, size in self.output_streams.items()}
@@ -386,6 +387,10 @@ class Application:
     def _check_alive(self) -> None:
         if self.released:
             raise HailoError(HailoStatus.HAILO_INVALID_OPERATION, f"{self.name} was released")
+
+
+def _random_key(seed: int, stream: str, number: int) -> bytes:
+    return xxhash.xxh3_128_digest(f"input {seed} {stream} {number}".encode())
 
 
 def _checked(row: dict[str, bytes], sizes: Mapping[str, int], all_of: bool = True) -> dict[str, bytes]:

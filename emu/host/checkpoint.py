@@ -1,120 +1,133 @@
-"""Save a run at a context boundary and resume it.
+"""Save the state of a run and go on from it, in another process if need be.
 
-The device is deterministic, so a checkpoint is the place and a fingerprint of the state there; resuming executes the
-same program silently up to that place, checks the fingerprint, and traces from there on: record for record what the
-uninterrupted run traces from the beginning of that context.
+A checkpoint is what a run has changed since its groups were configured: the state of every unit, the event queue, what
+the firmware's task stands at, the host's queues and results. Resuming configures the same program, makes those changes
+and goes on, so it costs the same at any frame; what follows is what follows in the run that was never interrupted.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
 from collections.abc import Callable
 
-import orjson
+import msgspec
 import xxhash
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from emu.chips.chips import Profile
-from emu.errors import HailoError, HailoStatus, UsageError
-from emu.host.session import RunRequest, RunResult, run_program
-from emu.hw.inspection import Inspected, Inspection
+from emu.errors import UsageError
+from emu.host.session import RunRequest, RunResult, Session, finish, open_for
+from emu.host.world import Changes, World, refusal
+from emu.host.world_reading import apply
+from emu.host.world_writing import changes
+from emu.hw.config.addresses import MAPS
 from emu.sequencer.program import Program
-from emu.trace.events import Event, Kind, Tracer
 
-FORMAT = "emu-checkpoint"
-VERSION = 2  # 1 hashed fewer units
+MAGIC = b"emu-checkpoint"
+VERSION = 3  # 1 and 2 said at which place a run was, to be run up to again
+_HEAD = len(MAGIC) + 2 + 16  # magic, version, sum
+LARGEST = 1 << 30
+_SENSELESS = (LookupError, TypeError, ValueError, AttributeError, AssertionError, ArithmeticError, RecursionError)
 
 
 class Checkpoint(Struct, frozen=True):
-    """Before the list of `context` begins for the `occurrence`th time (from 0), at `ns`."""
+    """`frame` frames of all groups together are delivered, at `ns`. `recipe` is what ran, as text by name."""
 
-    context: str
-    occurrence: int
+    frame: int
     ns: int
-    fingerprint: int
+    recipe: dict[str, str]
+    changes: Changes
 
     def encode(self) -> bytes:
-        """As a JSON document."""
-        return orjson.dumps({"format": FORMAT, "version": VERSION, **asdict(self)})
+        """As a file holds it (docs/device.md)."""
+        body = msgspec.msgpack.encode(self)
+        return MAGIC + VERSION.to_bytes(2, "little") + xxhash.xxh3_128_digest(body) + body
 
     @classmethod
     def decode(cls, data: bytes) -> Checkpoint:
         """From `encode`; HAILO_INVALID_ARGUMENT for anything else."""
+        if not data.startswith(MAGIC) or len(data) < _HEAD:
+            raise refusal("not a checkpoint")
+        version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 2], "little")
+        if version != VERSION:
+            raise refusal(f"a checkpoint of version {version}, this emu reads {VERSION}")
+        body = data[_HEAD:]
+        if xxhash.xxh3_128_digest(body) != data[_HEAD - 16 : _HEAD]:
+            raise refusal(f"the checkpoint is damaged: the sum of its {len(body)} bytes differs")
         try:
-            found = orjson.loads(data)
-            if found.pop("format") != FORMAT or found.pop("version") != VERSION:
-                raise ValueError("another format or version")
-            return cls(**found)
-        except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
-            raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, f"not a checkpoint: {error}") from None
+            return msgspec.msgpack.decode(body, type=cls)
+        except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+            raise refusal(f"the checkpoint is damaged: {error!s:.200}") from None
+
+    def check(self, recipe: dict[str, str]) -> None:
+        """HAILO_INVALID_ARGUMENT where another run is to go on than was saved."""
+        different = sorted(
+            name for name in recipe.keys() | self.recipe.keys() if recipe.get(name) != self.recipe.get(name)
+        )
+        if different:
+            name = different[0]
+            there, here = self.recipe.get(name, "nothing"), recipe.get(name, "nothing")
+            raise refusal(f"the checkpoint is of another run: {name}: {there:.60} there, {here:.60} here")
 
 
-class _Reached(Exception):  # noqa: N818 - control flow, not an error
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        super().__init__(checkpoint)
-        self.checkpoint = checkpoint
+def saving(request: RunRequest, frame: int, recipe: dict[str, str], put: Callable[[Checkpoint], None]) -> RunRequest:
+    """The request of a run that gives a checkpoint to `put` once `frame` frames are delivered, of all groups together.
 
+    Where frames are advanced over instead of played, it is taken behind them; where the firmware executes a list just
+    then, as soon as that waits. `recipe`: what has to be the same where it is resumed, by name. UsageError for a frame
+    that the run does not have, and for handlers of the user's, whose state nobody knows.
+    """
+    if frame < 1:
+        raise UsageError(f"a checkpoint at frame {frame}: at least one has to be delivered")
+    if request.handlers:
+        raise UsageError("a checkpoint does not know what handlers of your own keep")
+    worlds: list[World] = []
+    watching = request.on_session
 
-def save(program: Program, profile: Profile, request: RunRequest, context: str, occurrence: int) -> Checkpoint:
-    """Run up to the `occurrence`th beginning of `context`; UsageError if the run ends before."""
+    def begins(session: Session) -> None:
+        world = _world(session)
+        world.remember()
+        worlds.append(world)
+        if watching is not None:
+            watching(session)
 
-    def prepare(device: Inspected) -> None:
-        seen, chip = Counter[str](), device.inspection
+    def pauses(session: Session) -> None:
+        found = changes(worlds[0], session.chip.firmware.awaited)
+        put(Checkpoint(session.delivered, session.device.now_ns, recipe, found))
 
-        def boundary(name: str) -> None:
-            if name == context and seen[name] == occurrence:
-                raise _Reached(Checkpoint(context, occurrence, chip.now, _fingerprint(chip)))
-            seen[name] += 1
-
-        chip.probe.context_hooks.append(boundary)
-
-    try:
-        run_program(program, profile, replace(request, on_device=prepare, tracer_for=None, may_jump=False))
-    except _Reached as reached:
-        return reached.checkpoint
-    raise UsageError(f"the run never begins {context} for the {occurrence + 1}th time")
+    return replace(request, on_session=begins, pause_at=frame, on_pause=pauses)
 
 
 def resume(program: Program, profile: Profile, request: RunRequest, checkpoint: Checkpoint) -> RunResult:
-    """Go on from a checkpoint; the trace has what the uninterrupted run's has from there on.
+    """Go on from a checkpoint to the end of the run; its trace begins here.
 
-    HAILO_INVALID_ARGUMENT if the program, the request or the profile is not the one that was saved.
+    HAILO_INVALID_ARGUMENT where the checkpoint does not fit the program and the request.
     """
+    if request.handlers:
+        raise UsageError("a checkpoint does not know what handlers of your own keep")
+    device = open_for(program, profile, replace(request, tracer_for=None))
 
-    def prepare(device: Inspected) -> None:
-        seen, chip = Counter[str](), device.inspection
+    def made() -> Session:
+        session = Session.configured(device, program, request)
+        chip = session.chip
+        awaited = apply(checkpoint.changes, _world(session))
+        if request.tracer_for is not None:
+            chip.probe.tracer = request.tracer_for(lambda: chip.clock.time)
+        chip.firmware.go_on(awaited)
+        take = request.take
+        if take is not None:
+            for row in session.taken:
+                take(*row)
+        if request.pause_at is None:
+            session.taken.clear()
+        return session
 
-        def boundary(name: str) -> None:
-            is_here = name == checkpoint.context and seen[name] == checkpoint.occurrence
-            if is_here and (chip.now, _fingerprint(chip)) != (checkpoint.ns, checkpoint.fingerprint):
-                raise HailoError(
-                    HailoStatus.HAILO_INVALID_ARGUMENT,
-                    "the checkpoint was saved from another run: the state at its place differs",
-                    context=name,
-                )
-            seen[name] += 1
-
-        chip.probe.context_hooks.append(boundary)
-
-    def tracer_for(clock: Callable[[], int]) -> Tracer:
-        assert request.tracer_for is not None
-        tracer, begun = request.tracer_for(clock), itertools.count()
-
-        def begins(event: Event) -> bool:
-            is_here = event.kind is Kind.CONTEXT_BEGIN and event.context == checkpoint.context
-            return is_here and next(begun) == checkpoint.occurrence
-
-        tracer.begin_at(begins)
-        return tracer
-
-    traced = tracer_for if request.tracer_for is not None else None
-    return run_program(program, profile, replace(request, on_device=prepare, tracer_for=traced, may_jump=False))
+    try:
+        return finish(device, made)
+    except _SENSELESS as error:
+        # each value is of a kind that a checkpoint can have, and all together are no state of this run
+        raise refusal(f"no run can go on from the checkpoint: {type(error).__name__}: {error!s:.200}") from error
 
 
-def _fingerprint(chip: Inspection) -> int:
-    """Hash of everything that the rest of the run depends on."""
-    now = chip.now
-    state = [(unit.name, unit.state(now), sorted(unit.counters().items())) for unit in chip.units()]
-    return xxhash.xxh3_64_intdigest(repr((now, chip.time, state)).encode())
+def _world(session: Session) -> World:
+    return World(session.chip.clock, (session.chip, session.device, session, *MAPS.values()))

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from emu.chips import chips
-from emu.chips.runtimes import device_profile
+from emu.chips.runtimes import device_profile, runtime_profile
 from emu.errors import EmuError, HailoError, HailoStatus, UsageError
 from emu.hef import Hef, open_hef
 from emu.hef.runtime import default_runtime, release_name
@@ -78,7 +78,7 @@ class OpenDevice:
         host: HostSettings | None = None,
         handlers: OwnHandlers | None = None,
     ) -> None:
-        self.profile = profile
+        self.profile = profile.with_firmware(runtime_profile(runtime).version)
         self.runtime = runtime
         self.seed = seed
         self.applications: list[Application] = []
@@ -349,6 +349,12 @@ class OpenDevice:
             return True
         running.collect()
         return True
+
+    def run_one(self) -> bool:
+        """Let one event happen; False where there is none."""
+        driven = self._driven
+        events = driven.inspection.events
+        return driven.chip.run_until(lambda: driven.inspection.events > events)
 
     def _enter(self, application: Application) -> None:
         """Give an application its turn on the idle device."""

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from emu.chips.chips import Profile
-from emu.errors import FirmwareError
+from emu.errors import FirmwareError, UsageError
 from emu.host.application import Application
 from emu.host.computing import ComputedOutputs
 from emu.host.device import OpenDevice
 from emu.host.driver import StalledError
-from emu.host.jobs import Agreements, Frames, InputContents, Outputs
+from emu.host.jobs import Agreements, Frames, Outputs
+from emu.host.results import NS_PER_S, ContextResult, FpsBasis, GroupResult, StreamResult, Switch, merged
 from emu.host.streams import Host, StreamState
 from emu.hw.application import Application as Stored
 from emu.hw.application import Context
@@ -25,14 +26,13 @@ from emu.hw.faults import Fault
 from emu.hw.handlers.own import OwnHandlers
 from emu.hw.inspection import Inspection, Usage
 from emu.hw.memory import RegionUse
-from emu.hw.unit import Counts
+from emu.hw.unit import Counts, NotNowError
 from emu.sequencer.program import ContextType, Direction, Program
 from emu.timing.model import GroupTiming
 from emu.trace.events import Tracer
-from emu.trace.hazards import FoundHazard
 
 if TYPE_CHECKING:
-    from emu.trace.sinks.fw_actions import DownloadedContext
+    pass
 
 __all__ = [
     "ContextResult",
@@ -46,69 +46,6 @@ __all__ = [
     "run_program",
 ]
 
-NS_PER_S = 1e9
-# what a run's FPS is the rate of (docs/timing.md, the figures of a run)
-FpsBasis = Literal["steady", "one_batch", "one_frame", "one_round", "turns"]
-
-
-class ContextResult(Struct, frozen=True):
-    """One context of a group: executed `runs` times, `simulated_ns` and bytes moved (configuration, data) in all."""
-
-    context_type: str
-    index: int
-    runs: int
-    simulated_ns: int
-    actions: dict[str, int]
-    config_bytes: int
-    data_bytes: int
-
-
-class StreamResult(Struct, frozen=True):
-    """One boundary stream: frames and bytes that passed; `contents` of all frames of an output if asked for."""
-
-    name: str
-    direction: Direction
-    frames: int
-    size: int
-    contents: tuple[bytes, ...]
-
-
-class GroupResult(Struct, frozen=True):
-    """What one network group did. Times in simulated ns (cli.md, JSON for a HEF).
-
-    `fps` is measured: frames a second of what `fps_basis` names. `wall_fps`: its frames over the time of the whole run,
-    whatever else ran meanwhile (None: it ran alone).
-    """
-
-    name: str
-    simulated_ns: int
-    activation_ns: int
-    fps: float
-    fps_basis: FpsBasis
-    latency_ns: int
-    contexts: tuple[ContextResult, ...]
-    streams: tuple[StreamResult, ...]
-    register_writes: int
-    ccw_bytes: int
-    opaque_bytes: int
-    regions: tuple[RegionUse, ...]
-    action_lists: tuple[DownloadedContext, ...] = ()
-    real: tuple[frozenset[str], ...] = ()  # per kept frame, the output streams whose bytes are no synthetic ones
-    hazards: tuple[FoundHazard, ...] = ()
-    rules: tuple[str, ...] = ()  # paragraphs of the house rules that it rested on (emu.hw.house_rules)
-    wall_fps: float | None = None
-
-    @property
-    def well_formed(self) -> bool:
-        """Whether its configuration is a real compiler's (units.md 0): of no other are programs read."""
-        return "chip-config.md 8" in self.rules
-
-    @property
-    def frames(self) -> int:
-        """Frames that every output has delivered (every input taken, where there is none)."""
-        outputs = [stream for stream in self.streams if stream.direction is Direction.D2H]
-        return min((stream.frames for stream in outputs or self.streams), default=0)
-
 
 class _Counted(Struct, frozen=True):
     """What the chip has counted at one moment: in all, and of each context of one application."""
@@ -119,14 +56,6 @@ class _Counted(Struct, frozen=True):
     @classmethod
     def of(cls, chip: Inspection, stored: Stored) -> _Counted:
         return cls(chip.usage(), tuple(context.counters() for context in stored.contexts))
-
-
-class Switch(Struct, frozen=True):
-    """One application change: from ENABLE until the new network waits for its first frame."""
-
-    leaving: str
-    entering: str
-    ns: int
 
 
 class RunRequest(Struct):
@@ -140,7 +69,8 @@ class RunRequest(Struct):
     (GroupResult.action_lists).
     `stop_at_hazard`: the first hazard ends the run (HazardError), else they are kept (GroupResult.hazards).
     `on_device` sees the device before anything is sent to it, `on_session` the session before its first frame.
-    `handlers` as of `OpenDevice`.
+    `handlers` as of `OpenDevice`. `on_pause` is called at the first moment at which `pause_at` frames have been
+    delivered, of all groups together, and the firmware stands where it can be taken up again (emu.host.checkpoint).
     """
 
     frames: int
@@ -161,6 +91,8 @@ class RunRequest(Struct):
     on_device: Callable[[Device], None] | None = None
     on_session: Callable[[Session], None] | None = None
     handlers: OwnHandlers | None = None
+    pause_at: int | None = None
+    on_pause: Callable[[Session], None] | None = None
 
 
 class RunResult(Struct):
@@ -184,17 +116,15 @@ def run_program(program: Program, profile: Profile, request: RunRequest) -> RunR
     until then), HazardError where the request stops at the first hazard.
     """
     device = open_for(program, profile, request)
+    return finish(device, lambda: Session.configured(device, program, request))
+
+
+def finish(device: OpenDevice, make: Callable[[], Session]) -> RunResult:
+    """Run a session on a device to its end; `make` gives it, and what that raises ends the run too."""
     try:
-        session = Session(device, program, request)
-        session.configure()
-        device.inspection.probe.stop_at_hazard = request.stop_at_hazard
-        if request.on_session is not None:
-            request.on_session(session)
+        session = make()
         result = RunResult(device=device.chip)
-        if request.round_robin:
-            result.groups, result.switches = _round_robin(session)
-        else:
-            result.groups = [session.run_group(application) for application in session.applications]
+        result.groups, result.switches = session.run()
         result.wall_ns = session.last_output_ns - session.first_enable_ns
         if len(result.groups) > 1 and result.wall_ns:
             result.groups = [
@@ -226,71 +156,22 @@ def open_for(program: Program, profile: Profile, request: RunRequest) -> OpenDev
     )
 
 
-def _round_robin(session: Session) -> tuple[list[GroupResult], list[Switch]]:
-    """One batch of every group in turn until all frames have run, with an application change between turns."""
-    applications, frames = session.applications, session.request.frames
-    turns: list[list[GroupResult]] = [[] for _ in applications]
-    done, switches, leaving = [0] * len(applications), [], -1
-    while any(count < frames for count in done):
-        for position, application in enumerate(applications):
-            size = min(application.group.batch_size, frames - done[position])
-            if size <= 0:
-                continue
-            result = session.run_group(application, size, leave=False)
-            if leaving not in (-1, position):
-                switches.append(Switch(applications[leaving].name, application.name, result.activation_ns))
-            leaving = position
-            done[position] += size
-            turns[position].append(result)
-    return [_merged(results) for results in turns], switches
+class _Turn(Struct, eq=False):
+    """A group runs: `count` frames of it, from `before` on, to be left behind them where `leave` says so."""
 
-
-def _merged(turns: list[GroupResult]) -> GroupResult:
-    """The turns of one group as one result: what counts adds up, the rate is over its turns, activations included."""
-    first = turns[0]
-    frames = sum(turn.frames for turn in turns)
-    simulated = sum(turn.simulated_ns for turn in turns)
-    regions: dict[str, RegionUse] = {}
-    for use in (use for turn in turns for use in turn.regions):
-        have = regions.setdefault(use.region.name, RegionUse(use.region))
-        have.bytes_written += use.bytes_written
-        have.writes += use.writes
-    return replace(
-        first,
-        simulated_ns=simulated,
-        fps=frames * NS_PER_S / simulated if simulated else 0.0,
-        fps_basis="turns",
-        contexts=tuple(
-            replace(
-                context,
-                runs=sum(turn.contexts[at].runs for turn in turns),
-                simulated_ns=sum(turn.contexts[at].simulated_ns for turn in turns),
-                config_bytes=sum(turn.contexts[at].config_bytes for turn in turns),
-                data_bytes=sum(turn.contexts[at].data_bytes for turn in turns),
-            )
-            for at, context in enumerate(first.contexts)
-        ),
-        streams=tuple(
-            replace(
-                stream,
-                frames=sum(turn.streams[at].frames for turn in turns),
-                size=sum(turn.streams[at].size for turn in turns),
-                contents=tuple(content for turn in turns for content in turn.streams[at].contents),
-            )
-            for at, stream in enumerate(first.streams)
-        ),
-        register_writes=sum(turn.register_writes for turn in turns),
-        ccw_bytes=sum(turn.ccw_bytes for turn in turns),
-        opaque_bytes=sum(turn.opaque_bytes for turn in turns),
-        real=tuple(names for turn in turns for names in turn.real),
-        regions=tuple(regions.values()),
-        hazards=turns[-1].hazards,
-        rules=turns[-1].rules,
-    )
+    application: Application
+    count: int
+    leave: bool
+    before: _Counted
+    rounds: _Rounds
+    job: Frames
 
 
 class Session:
-    """The groups of one program on an open device, run frame for frame as a request says."""
+    """The groups of one program on an open device, run frame for frame as a request says.
+
+    Group after group, each with all its frames; in a round-robin schedule a batch of each in turn.
+    """
 
     def __init__(self, device: OpenDevice, program: Program, request: RunRequest) -> None:
         self.device = device
@@ -299,6 +180,22 @@ class Session:
         self.applications: list[Application] = []
         self.first_enable_ns = -1
         self.last_output_ns = 0
+        self.paused = False
+        self.taken: list[tuple[int, int, Mapping[str, bytes], frozenset[str]]] = []  # what `take` got before a pause
+        self._turns: list[list[GroupResult]] = []
+        self._switches: list[Switch] = []
+        self._turn: _Turn | None = None
+        self._last = -1  # position of the group that ran last
+
+    @classmethod
+    def configured(cls, device: OpenDevice, program: Program, request: RunRequest) -> Session:
+        """With all groups configured, before the first frame."""
+        session = cls(device, program, request)
+        session.configure()
+        device.inspection.probe.stop_at_hazard = request.stop_at_hazard
+        if request.on_session is not None:
+            request.on_session(session)
+        return session
 
     @property
     def chip(self) -> Device:
@@ -316,39 +213,122 @@ class Session:
         self.applications = self.device.configure_program(
             self.program, timings, outputs=hook, agreements=self.request.agreements
         )
+        self._turns = [[] for _ in self.applications]
+
+    def run(self) -> tuple[list[GroupResult], list[Switch]]:
+        """All that is left to run: what each group did, and the application changes of a round-robin schedule."""
+        if self._turn is not None:
+            self._finish(self._turn)
+        while (position := self._next()) is not None:
+            application = self.applications[position]
+            if self.request.round_robin:
+                self.run_group(application, min(application.group.batch_size, self._left(position)), leave=False)
+            else:
+                self.run_group(application)
+        return [merged(turns) if self.request.round_robin else turns[0] for turns in self._turns], self._switches
+
+    def _next(self) -> int | None:
+        """Whose turn it is; None where all frames have run."""
+        positions = range(len(self.applications))
+        if not self.request.round_robin:
+            return next((at for at in positions if not self._turns[at]), None)
+        behind = [*positions[self._last + 1 :], *positions[: self._last + 1]]
+        return next((at for at in behind if self._left(at)), None)
+
+    def _left(self, position: int) -> int:
+        """Frames of a group that have not run."""
+        return self.request.frames - sum(turn.frames for turn in self._turns[position])
 
     def run_group(self, application: Application, frames: int | None = None, leave: bool = True) -> GroupResult:
         """Run frames of one group to the end of its lists (None: as requested), and deactivate it to leave."""
+        self._turn = self._begin(application, self.request.frames if frames is None else frames, leave)
+        return self._finish(self._turn)
+
+    def _begin(self, application: Application, frames: int, leave: bool) -> _Turn:
+        """Submit the frames of a turn."""
         device, stored = self.device, self._stored(application)
         before = _Counted.of(device.inspection, stored)
-        frames = self.request.frames if frames is None else frames
         if self.request.measure_actions:
             from emu.host.profiler import config_timestamp, measured_batch
 
             measured = measured_batch(stored, -(-frames // application.batch))
             device.send(config_timestamp(self.program.runtime, measured))
-        take = None if self.request.take is None else partial(self.request.take, application.position)
-        job = application.submit_frames(frames, self._inputs(application), self.request.keep_outputs, take)
+        at = application.position
+        inputs = None if self.request.inputs is None else partial(self._input, at)
+        take = None if self.request.take is None else partial(self._take, at)
+        job = application.submit_frames(frames, inputs, self.request.keep_outputs, take)
         application.begin_measurement(frames)
         rounds = _Rounds(device.inspection, stored)
-        with rounds if frames <= application.batch and not application.single_context else nullcontext():
-            device.run_until(lambda: job.done)
-            if job.error is not None:
-                raise job.error
+        return _Turn(application, frames, leave, before, rounds, job)
+
+    def _finish(self, turn: _Turn) -> GroupResult:
+        """Run a turn to the end of its lists, and deactivate its group to leave."""
+        application, job, device = turn.application, turn.job, self.device
+        with turn.rounds if turn.count <= application.batch and not application.single_context else nullcontext():
+            while True:
+                application.stop_at = self._stop_at(application)
+                device.run_until(lambda: job.done or self._pauses)
+                if job.error is not None:
+                    raise job.error
+                if not self._pauses:
+                    break
+                self._pause()
             # what the lists still do behind the last output belongs to the run: it can fail or stall
             device.settle()
-        result = self._result(application, job, application.started_ns, before, rounds)
+        result = self._result(application, job, application.started_ns, turn.before, turn.rounds)
         if self.request.measure_actions:
             from emu.host.profiler import download
 
-            result = replace(result, action_lists=download(device.send, stored))
-        if leave:
+            result = replace(result, action_lists=download(device.send, self._stored(application)))
+        position = application.position
+        if turn.leave:
             device.deactivate()
+        elif self._last not in (-1, position):
+            leaving = self.applications[self._last].name
+            self._switches.append(Switch(leaving, application.name, result.activation_ns))
+        self._last, self._turn = position, None
+        self._turns[position].append(result)
         return result
 
-    def _inputs(self, application: Application) -> InputContents | None:
-        inputs, position = self.request.inputs, application.position
-        return None if inputs is None else lambda stream, frame: inputs(position, stream, frame)
+    def _input(self, position: int, stream: str, frame: int) -> bytes:
+        assert self.request.inputs is not None
+        return self.request.inputs(position, stream, frame)
+
+    def _take(self, position: int, frame: int, wire: Mapping[str, bytes], real: frozenset[str]) -> None:
+        assert self.request.take is not None
+        if self.request.pause_at is not None and not self.paused:
+            self.taken.append((position, frame, wire, real))
+        self.request.take(position, frame, wire, real)
+
+    # -- a moment to look at it
+
+    @property
+    def _pauses(self) -> bool:
+        wanted = self.request.pause_at
+        return wanted is not None and not self.paused and self.delivered >= wanted
+
+    def _stop_at(self, application: Application) -> int | None:
+        """The frame of an application with whose end the moment has come."""
+        if self.request.pause_at is None or self.paused:
+            return None
+        return application.delivered + self.request.pause_at - self.delivered
+
+    def _pause(self) -> None:
+        """The moment has come as soon as the firmware stands where it can be taken up again."""
+        assert self.request.on_pause is not None
+        while True:
+            if self.device.inspection.can_go_on:
+                try:
+                    self.request.on_pause(self)
+                    break
+                except NotNowError as error:
+                    why = str(error)
+            else:
+                why = "the firmware stands between two lists"
+            if not self.device.run_one():
+                raise UsageError(f"no checkpoint can be taken from frame {self.delivered} on: {why}")
+        self.paused = True
+        self.taken.clear()
 
     def _stored(self, application: Application) -> Stored:
         return self.device.inspection.applications[application.index]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from functools import partial
+from itertools import count
 
 import simpy
 from simpy.core import Infinity
+from simpy.events import EventPriority
 
 NEVER = 1 << 128
 """An instant that no run reaches, whatever its frames: when what is stalled is done."""
@@ -25,23 +28,47 @@ class Clock(simpy.Environment):
         """Whether nothing is scheduled."""
         return self.peek() == Infinity
 
-    def start(self, generator: Generator[simpy.Event, None, None]) -> None:
+    def start(self, generator: Generator[simpy.Event, None, None]) -> simpy.Process:
         """Begin a process; what it raises comes out of `run_until` and `run_to` as it is."""
         process = self.process(generator)
         assert process.callbacks is not None
         process.callbacks.append(self._ended)
+        return process
+
+    def go_on(self, generator: Generator[simpy.Event, None, None]) -> simpy.Process:
+        """As `start`, for a process that goes on where another stood: what it yields first is waited for at once."""
+        process = simpy.Process.__new__(simpy.Process)
+        simpy.Event.__init__(process, self)
+        process._generator = generator
+        process._target = generator.send(None)
+        assert process.callbacks is not None and process._target.callbacks is not None
+        process._target.callbacks.append(process._resume)
+        process.callbacks.append(self._ended)
+        return process
 
     def at(self, ns: int, callback: Callable[[], None]) -> simpy.Event:
         """Call `callback` at `ns`, or at once if that has passed."""
         event = self.timeout(max(0, ns - self.time))
         assert event.callbacks is not None
-        event.callbacks.append(lambda _: callback())
+        event.callbacks.append(partial(_called, callback))
         return event
 
     def call(self, ns: int, callback: Callable[[simpy.Event], None]) -> None:
         """As `at`, for what happens all the time: `callback` takes the event."""
         event = simpy.Timeout(self, ns - self.time if ns > self.time else 0)
         event.callbacks.append(callback)
+
+    def set_up(self, time: int, events: int, queue: list[tuple[int, int, int, simpy.Event]]) -> None:
+        """Stand at another time, with other things to come: (instant, priority, number, event), in their order."""
+        self.time, self.events = time, events
+        self._now = time
+        self._queue = [(ns, EventPriority(priority), number, event) for ns, priority, number, event in queue]
+        self._eid = count(len(queue))
+
+    @property
+    def to_come(self) -> list[tuple[int, int, simpy.Event]]:
+        """What is scheduled, in order: (instant, priority, event)."""
+        return [(int(ns), int(priority), event) for ns, priority, _, event in sorted(self._queue)]
 
     def run_until(self, stop: Callable[[], bool]) -> bool:
         """Process events until `stop()`; False if the queue ran empty before."""
@@ -75,6 +102,10 @@ class Clock(simpy.Environment):
         if not process.ok:
             process.defused = True
             self._failure = process.value
+
+
+def _called(callback: Callable[[], None], _: simpy.Event) -> None:
+    callback()
 
 
 class Signal:

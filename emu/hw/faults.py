@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from math import isfinite
 
 from msgspec import Struct, field
@@ -287,7 +288,7 @@ class Faults(Struct):
             return
         self._held.setdefault(packed, []).append(deliver)
         if fault.kind == "reorder-interrupt":
-            clock.at(clock.time + _LATEST_NS, lambda: self._release(packed, deliver))
+            clock.at(clock.time + _LATEST_NS, partial(self._release, packed, deliver))
 
     def _deliver(self, packed: int, deliver: Callable[[], None]) -> None:
         for missed in self._held.pop(packed, ()):

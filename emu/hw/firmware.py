@@ -9,6 +9,7 @@ dynamic context 0.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Set
+from functools import partial
 
 import simpy
 
@@ -19,8 +20,9 @@ from emu.hw.handlers import HANDLERS
 from emu.hw.handlers.own import handlers_with
 from emu.hw.notifications import RunTimeError
 from emu.hw.periodic import BatchLoop
+from emu.hw.standing import Round, Stage, Standing
 from emu.hw.unit import Unit, passed
-from emu.hw.waits import Wait
+from emu.hw.waits import Wait, lines, unknown
 from emu.sequencer.program import ContextType
 from emu.timing.model import GRANTS, Flow
 from emu.trace.events import Event, Kind, Subject
@@ -50,13 +52,13 @@ class Firmware(Execution):
         self.applications: list[Application] = []
         self.error: RunTimeError | None = None
         self.context_started = 0
-        self._boundary_wait = Wait(
-            "a frame of the host",
-            lambda: None,
-            lambda: ["all contexts ran without a boundary stream taking or giving a frame"],
-            "a boundary transfer",
-        )
-        self._network_idle_wait = Wait("network idle", lambda: None, self._idle_chain, "network idle")
+        why = "all contexts ran without a boundary stream taking or giving a frame"
+        self._boundary_wait = Wait("a frame of the host", unknown, partial(lines, why), "a boundary transfer")
+        self._network_idle_wait = Wait("network idle", unknown, self._idle_chain, "network idle")
+        self._process: simpy.Process | None = None
+        self._round: Round | None = None
+        self._standing: Standing | None = None  # None: it waits in no list
+        self._goes_on: simpy.Event | None = None  # what a task that goes on waits for
         self._switch_to: int | None = None
         self._counted_from = 0  # batch_index at the ENABLE that gave batch_count
         self._generation = 0
@@ -80,9 +82,9 @@ class Firmware(Execution):
         self.application, self.batch, self.batch_count = application, batch, batch_count
         self.phase, self.error = State.ACTIVATING, None
         self.batch_index = self.frames_done = self._counted_from = 0
-        self._switch_to = None
+        self._switch_to = self._round = self._standing = None
         self._generation += 1
-        self.clock.start(self._run(application, self._generation))
+        self._process = self.clock.start(self._run(application, self._generation))
 
     def reset(self) -> None:
         """CHANGE_CONTEXT_SWITCH_STATUS RESET: leave whatever runs, close all channels."""
@@ -103,6 +105,29 @@ class Firmware(Execution):
         """CLEAR_CONFIGURED_APPS: what comes next brings its own configuration."""
         self.applications.clear()
         self.device.config.cache.clear()
+
+    # -- for a checkpoint
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether the task waits, in a list or between two, and is not ahead of the queue: `go_on` could take it up."""
+        if self._process is None or not self._process.is_alive:
+            return True
+        if self.phase is not State.RUNNING or self.batch_switching or self.probe.breakpoints.reached is not None:
+            return False
+        return self._round is not None and self.waiting is not None and self.now <= self.clock.time
+
+    @property
+    def awaited(self) -> simpy.Event | None:
+        """The event that the task waits for; None where it has come to its end."""
+        return None if self._process is None or not self._process.is_alive else self._process.target
+
+    def go_on(self, event: simpy.Event | None) -> None:
+        """Take the task up where it stood, waiting for `event`; its attributes are what they were there."""
+        self._process = None
+        if event is not None and self.application is not None:
+            self._goes_on = event
+            self._process = self.clock.go_on(self._run(self.application, self._generation))
 
     # -- as a unit
 
@@ -138,15 +163,16 @@ class Firmware(Execution):
                 self._fail(application, fault)
 
     def _application(self, application: Application, generation: int) -> Steps:
-        self.device.start_application(application)
-        self.now += round(self.profile.enable_ns)
-        yield from self._context(application.context(ContextType.ACTIVATION), generation)
-        yield from self._meet_clock(generation)
-        self.phase = State.RUNNING
-        self.device.core.changed.notify()
-        # the reply to ENABLE goes out here, before any configuration is fetched (silicon-facts.md b)
-        yield self.clock.timeout(0)
-        self._check(generation)
+        if self._goes_on is None:
+            self.device.start_application(application)
+            self.now += round(self.profile.enable_ns)
+            yield from self._context(application.context(ContextType.ACTIVATION), generation)
+            yield from self._meet_clock(generation)
+            self.phase = State.RUNNING
+            self.device.core.changed.notify()
+            # the reply to ENABLE goes out here, before any configuration is fetched (silicon-facts.md b)
+            yield self.clock.timeout(0)
+            self._check(generation)
         while True:
             try:
                 yield from self._batches(application, generation)
@@ -156,36 +182,50 @@ class Firmware(Execution):
                 continue
 
     def _batches(self, application: Application, generation: int) -> Steps:
-        first = yield from self._preliminary(application, generation)
-        loop = BatchLoop(self.device, self)
-        moved = -1
+        if self._goes_on is None:
+            self._round = Round(BatchLoop(self.device, self))
+        round_ = self._round
+        assert round_ is not None
+        if round_.stage is Stage.EARLY:
+            round_.part = yield from self._preliminary(application, generation, round_)
+            round_.stage = Stage.LISTS
+        dynamic = application.dynamic
         while True:
-            for context in application.dynamic[first:]:
-                yield from self._dynamic(application, context, generation)
-            self.frames_done += self.batch
-            self.batch_index += 1
-            if self.batch_count and self.batch_index - self._counted_from >= self.batch_count:
-                self.phase = State.STOPPED
-                return
-            first = 0
-            before, moved = moved, self.device.boundary_transfers
-            while moved == before:
+            if round_.stage is Stage.LISTS:
+                while round_.part < len(dynamic):
+                    yield from self._dynamic(application, dynamic[round_.part], generation, round_)
+                    round_.part += 1
+                self.frames_done += self.batch
+                self.batch_index += 1
+                if self.batch_count and self.batch_index - self._counted_from >= self.batch_count:
+                    self.phase = State.STOPPED
+                    return
+                round_.before, round_.moved = round_.moved, self.device.boundary_transfers
+                round_.stage, round_.part = Stage.ROUND, 0
+            round_.idling = True
+            while round_.moved == round_.before:
                 # a whole round without a frame of the host: going round again would be no progress
-                yield from self._meet_clock(generation)
-                self.waiting = self._boundary_wait
-                yield self.device.core.changed.wait()
+                if self._goes_on is None:
+                    yield from self._meet_clock(generation)
+                    self.waiting = self._boundary_wait
+                yield self._changed()
                 self._check(generation)
-                moved = self.device.boundary_transfers
+                round_.moved = self.device.boundary_transfers
+            round_.idling, round_.stage = False, Stage.LISTS
             self.waiting = None
-            batches = 0 if self.batch_count else loop.skippable()
+            batches = 0 if self.batch_count else round_.loop.skippable()
             if batches:
-                self.now += loop.skip(batches)
+                self.now += round_.loop.skip(batches)
                 yield from self._meet_clock(generation)
 
-    def _preliminary(self, application: Application, generation: int) -> Generator[simpy.Event, None, int]:
+    def _preliminary(
+        self, application: Application, generation: int, round_: Round
+    ) -> Generator[simpy.Event, None, int]:
         """Run the preliminary context; returns the dynamic context to go on with."""
         run_asap = bool(application.header.preliminary_run_asap)
-        yield from self._context(application.context(ContextType.PRELIMINARY), generation)
+        if not round_.part:
+            yield from self._context(application.context(ContextType.PRELIMINARY), generation)
+            round_.part = 1
         first, split = application.dynamic[0], bool(application.header.split_allow_input_action)
         if not run_asap:
             if split and not application.single_context:
@@ -193,9 +233,11 @@ class Firmware(Execution):
                 # (hef-compile.md 4.5, ENABLE_CONFIG_CHANNELS)
                 yield from self._context(application.dynamic[-1], generation, SETS_UP)
             return 0
-        self._open_gate(application.context(ContextType.PRELIMINARY), first)
+        if self._goes_on is None:
+            self._open_gate(application.context(ContextType.PRELIMINARY), first)
         if application.single_context:
-            self.context, self.step = first, first.steps[0]
+            if self._goes_on is None:
+                self.context, self.step = first, first.steps[0]
             yield from self._context(first, generation, HOST_WAITS)
             return 0
         left_to_do = None
@@ -206,61 +248,65 @@ class Firmware(Execution):
             # context 1 is loaded and started under context 0 by that one's own list (units.md 4)
             left_to_do = self.handlers.keys() - GRANTS - SETS_UP
         if left_to_do is not None:
-            yield from self._context(first, generation, left_to_do)
-            yield from self._network_idle(first, generation)
+            if not round_.idling:
+                yield from self._context(first, generation, left_to_do)
+            yield from self._network_idle(first, generation, round_)
             return 1
-        started = self.now
-        yield from self._network_idle(first, generation)
+        if not round_.idling:
+            round_.since = self.now
+        yield from self._network_idle(first, generation, round_)
         self.device.core.close_internal_edges()
         first.runs += 1
-        first.simulated_ns += self.now - started
+        first.simulated_ns += self.now - round_.since
         return 1
 
-    def _dynamic(self, application: Application, context: Context, generation: int) -> Steps:
-        if not application.single_context or self.batch_index:
-            self.now += round(self.profile.context_switch_ns)
-        yield from self._context(context, generation)
-        self._open_gate(context, context)
+    def _dynamic(self, application: Application, context: Context, generation: int, round_: Round) -> Steps:
+        if not round_.idling:
+            if self._goes_on is None and (not application.single_context or self.batch_index):
+                self.now += round(self.profile.context_switch_ns)
+            yield from self._context(context, generation)
+            self._open_gate(context, context)
         if not application.single_context:
-            yield from self._network_idle(context, generation)
+            yield from self._network_idle(context, generation, round_)
 
     def _context(self, context: Context, generation: int, only: Set[ActionType] = ALL_ACTIONS) -> Steps:
         """Execute one list, or only its actions of some types."""
         device, name = self.device, context.name
         probe = self.probe
-        for begins in probe.context_hooks:
-            begins(name)
-        outer, outer_step, started = self.context, self.step, self.now
-        self.context, self.context_started = context, self.now
-        if not self.batch_switching:
-            self.grant_at = None
-            device.clusters.start_context()
-            device.core.passes = [one for one in device.core.passes if not one.finished]
-        self.activated_streams.clear()
-        device.memory.begin(list_name(self._index, context))
-        if device.logic.active and not self.batch_switching:
-            device.logic.begin_list(name)
+        standing = None if self._goes_on is None else self._standing
+        if standing is None:
+            outer, outer_step, started = self.context, self.step, self.now
+            self._begin_list(context, name)
+        else:
+            outer, outer_step, started = standing.outer, standing.outer_step, standing.started
         tracer = probe.tracer
-        if tracer is not None:
-            tracer.emit(Event(self.now, Kind.CONTEXT_BEGIN, self._index, name))
         costs, executed, attended = self._costs, probe.actions.counts, device.attended
         handlers = self.handlers
         subjects: list[Subject] | None = None
         steps = context.steps if only is ALL_ACTIONS else [step for step in context.steps if step.type in only]
+        if standing is not None:
+            # what stands behind the action that it waits in, and that one
+            steps = steps[next(at for at, step in enumerate(steps) if step == self.step) :]
         granting = context.last_grant
         for step in steps:
-            self.step = step
             number, kind, arguments, _, _ = step
-            executed[kind] = executed.get(kind, 0) + 1
-            if attended:
-                yield from self._attend(context, step, generation)
-            begun = self.now
-            self.now = begun + costs[kind]
-            wait = handlers[kind](self, arguments)
+            if standing is None:
+                self.step = step
+                executed[kind] = executed.get(kind, 0) + 1
+                if attended:
+                    yield from self._attend(context, step, generation)
+                begun = self.now
+                self.now = begun + costs[kind]
+                wait = handlers[kind](self, arguments)
+            else:
+                begun, wait, standing = standing.begun, standing.wait, None
             woke = ""
             if wait is not None:
+                if self._goes_on is None:
+                    self._standing = Standing(outer, outer_step, started, begun, wait)
                 woke = yield from self._wait(wait, generation, context)
-                # meanwhile a resumed run may have begun to trace, or a breakpoint been set
+                self._standing = None
+                # meanwhile somebody may have begun to trace, or a breakpoint been set
                 tracer, attended = probe.tracer, device.attended
             if number == granting:
                 self.grant_at = self.now
@@ -290,6 +336,22 @@ class Firmware(Execution):
         if self.batch_switching:
             device.memory.resume()
 
+    def _begin_list(self, context: Context, name: str) -> None:
+        device, probe = self.device, self.probe
+        for begins in probe.context_hooks:
+            begins(name)
+        self.context, self.context_started = context, self.now
+        if not self.batch_switching:
+            self.grant_at = None
+            device.clusters.start_context()
+            device.core.passes = [one for one in device.core.passes if not one.finished]
+        self.activated_streams.clear()
+        device.memory.begin(list_name(self._index, context))
+        if device.logic.active and not self.batch_switching:
+            device.logic.begin_list(name)
+        if probe.tracer is not None:
+            probe.tracer.emit(Event(self.now, Kind.CONTEXT_BEGIN, self._index, name))
+
     def _attend(self, context: Context, step: Step, generation: int) -> Steps:
         """Breakpoints, hooks and faults before an action."""
         probe, faults = self.probe, self.device.faults
@@ -305,16 +367,16 @@ class Firmware(Execution):
 
     def _wait(self, wait: Wait, generation: int, context: Context) -> Generator[simpy.Event, None, str]:
         """Wait until satisfied; batch switches are served meanwhile. Returns what woke the action."""
-        device = self.device
-        if wait.data:
+        if wait.data and self._goes_on is None:
             assert self.step is not None
             carrier = context if context.type is ContextType.DYNAMIC else self._first_dynamic()
             self._open_gate(context, carrier, self.step.number)
-        ready = wait.ready()
+        ready = wait.ready() if self._goes_on is None else None
         if ready is None:
-            yield from self._meet_clock(generation)
+            if self._goes_on is None:
+                yield from self._meet_clock(generation)
             self.waiting = wait
-            tracer = self.probe.tracer
+            tracer = self.probe.tracer if self._goes_on is None else None
             if tracer is not None:
                 assert self.step is not None
                 tracer.emit(
@@ -329,11 +391,11 @@ class Firmware(Execution):
                         cause=wait.what,
                     )
                 )
-            while (ready := wait.ready()) is None:
-                if self._may_switch_batch(context):
+            while self._goes_on is not None or (ready := wait.ready()) is None:
+                if self._goes_on is None and self._may_switch_batch(context):
                     yield from self._serve_batch_switch(generation)
                     continue
-                yield device.core.changed.wait()
+                yield self._changed()
                 self._check(generation)
                 self.now = max(self.now, self.clock.time)
             self.waiting = None
@@ -360,20 +422,21 @@ class Firmware(Execution):
             self._check(generation)
             self.now = max(self.now, self.clock.time)
 
-    def _network_idle(self, context: Context, generation: int) -> Steps:
+    def _network_idle(self, context: Context, generation: int, round_: Round) -> Steps:
         """Between two contexts all frames of the first have passed (firmware-actions.md 7, ...NETWORK_IDLE)."""
         core = self.device.core
-        self.context = context
-        yield from self._meet_clock(generation)
-        while not core.idle:
-            if self._may_switch_batch(context):
+        self.context, round_.idling = context, True
+        if self._goes_on is None:
+            yield from self._meet_clock(generation)
+        while self._goes_on is not None or not core.idle:
+            if self._goes_on is None and self._may_switch_batch(context):
                 yield from self._serve_batch_switch(generation)
                 continue
             self.waiting = self._network_idle_wait
-            yield core.changed.wait()
+            yield self._changed()
             self._check(generation)
             self.now = max(self.now, self.clock.time)
-        self.waiting = None
+        self.waiting, round_.idling = None, False
 
     def _may_switch_batch(self, context: Context) -> bool:
         """Whether a batch switch that the host asked for takes place now.
@@ -405,12 +468,12 @@ class Firmware(Execution):
             device.burst.reset()
             device.ddr.reset()
             device.config.channels.clear()
-            self.waiting = None
+            self.waiting = self._standing = None
             raise BatchSwitched
         device.clusters.rearm(self.batch, device.core.gates.switched)
-        waiting, self.batch_switching = self.waiting, True
+        waiting, standing, self.batch_switching = self.waiting, self._standing, True
         yield from self._context(application.context(ContextType.BATCH_SWITCHING), generation)
-        self.batch_switching, self.waiting = False, waiting
+        self.batch_switching, self.waiting, self._standing = False, waiting, standing
         self.grant_at = self.now
         self._open_gate(application.context(ContextType.BATCH_SWITCHING), application.dynamic[0])
         yield from self._meet_clock(generation)
@@ -467,6 +530,11 @@ class Firmware(Execution):
     def _first_dynamic(self) -> Context:
         assert self.application is not None
         return self.application.dynamic[0]
+
+    def _changed(self) -> simpy.Event:
+        """The next change, or what a task that goes on stood at."""
+        event, self._goes_on = self._goes_on, None
+        return self.device.core.changed.wait() if event is None else event
 
     def _meet_clock(self, generation: int) -> Steps:
         if self.now > self.clock.time:

@@ -96,6 +96,11 @@ class Inspection:
         """What the firmware waits for."""
         return self._firmware.waiting
 
+    @property
+    def can_go_on(self) -> bool:
+        """Whether the firmware stands where a checkpoint can take it up again."""
+        return self._firmware.can_go_on
+
     def running_since(self, context: Context) -> int | None:
         """When the list of a context that runs without end began, in ns; None where it does not run, or has an end."""
         firmware = self._firmware

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import xxhash
 
@@ -22,7 +23,10 @@ _MOST_STEPS = 32
 
 
 class Payload:
-    """`size` bytes that follow from `key`, which is worked out when somebody asks."""
+    """`size` bytes that follow from `key`, which is worked out when somebody asks.
+
+    `make` is a `partial` of a module's function, so that a checkpoint can keep it (emu.host.world).
+    """
 
     __slots__ = ("_key", "_make", "size", "steps")
 
@@ -114,17 +118,20 @@ class Essence:
 
 def synthetic(stream: str, seed: int, frame: int, essence: Essence, size: int) -> Payload:
     """The content of `stream` for one frame."""
+    return Payload(partial(_synthetic_key, stream, seed, frame, essence), size, essence.steps)
 
-    def key() -> bytes:
-        head = stream.encode() + _FRAME.pack(seed & 0xFFFFFFFFFFFFFFFF, frame)
-        return xxhash.xxh3_128_digest(head + essence.key)
 
-    return Payload(key, size, essence.steps)
+def _synthetic_key(stream: str, seed: int, frame: int, essence: Essence) -> bytes:
+    head = stream.encode() + _FRAME.pack(seed & 0xFFFFFFFFFFFFFFFF, frame)
+    return xxhash.xxh3_128_digest(head + essence.key)
 
 
 def kept(content: Content | None) -> Payload:
     """What has to be kept of an input frame until somebody asks for what follows from it."""
     if isinstance(content, Payload):
         return content
-    key = digest(content)
-    return Payload(lambda: key, len(content or b""))
+    return Payload(partial(_same, digest(content)), len(content or b""))
+
+
+def _same(key: bytes) -> bytes:
+    return key

@@ -13,6 +13,10 @@ from typing import Any, ClassVar
 Counts = Mapping[Any, int]
 
 
+class NotNowError(Exception):
+    """Something is under way that cannot be written down; a moment later it may be over."""
+
+
 class Unit(ABC):
     """One part of the chip or of its firmware, possibly made of others.
 

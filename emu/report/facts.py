@@ -112,15 +112,15 @@ class ModelFacts(Struct):
 
 
 def model_facts(path: Path, settings: HefSettings, run: bool = False) -> ModelFacts:
-    """Gather what there is to say. Never refuses a file: what it is refused for is part of what is said.
+    """Gather what there is to say. Refuses no file that can be read: what it is refused for is part of what is said.
 
     `run`: also execute a HEF for its lanes and hazards, and a graph for the times of its operators.
-    UsageError for settings that do not exist.
+    UsageError for settings that do not exist; raises as `read_head` where there is nothing to read.
     """
     name = shown(path)
     kind = ""
+    head = read_head(path)
     try:
-        head = read_head(path)
         if is_trace(head):
             return ModelFacts(name, "trace", trace=trace_facts(path))
         if is_fw_actions(head):

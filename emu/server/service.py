@@ -14,6 +14,7 @@ from emu.hef.runtime import default_runtime
 from emu.host.application import Application
 from emu.host.device import OpenDevice, open_device
 from emu.host.references import ReferenceFor
+from emu.hw.handlers.own import OwnHandlers
 from emu.sequencer.compatibility import check_compatible
 from emu.server.actions import V5_1_1, Numbering
 from emu.server.engine import Engine
@@ -36,11 +37,12 @@ class Service:
         limits: Limits | None = None,
         reference_for: ReferenceFor | None = None,
         compute: str | None = None,
+        handlers: OwnHandlers | None = None,
         log: Any,
     ) -> None:
         self.device = device
-        self.profile = chips.load(device)
         self.runtime = runtime or default_runtime(min(device_profile(device).architectures)).name
+        self.profile = chips.load(device).with_firmware(runtime_profile(self.runtime).version)
         if not accepted_archs(runtime_profile(self.runtime), device_profile(device)):
             raise UsageError(f"HailoRT {self.runtime} has no driver for {device}")
         self.limits = limits or Limits()
@@ -50,6 +52,7 @@ class Service:
         self.admission = Admission()
         self.reference_for = reference_for
         self.compute = compute
+        self._handlers = handlers
         self.device_log: deque[str] = deque(maxlen=DEVICE_LOG_LINES)
         self._seed = seed
         self._made_up: set[str] = set()
@@ -64,7 +67,7 @@ class Service:
 
     def open_device(self) -> OpenDevice:
         """A simulated device of its own for a VDevice."""
-        return open_device(self.device, self.runtime, seed=self._seed)
+        return open_device(self.device, self.runtime, seed=self._seed, handlers=self._handlers)
 
     def open_hef(self, data: bytes) -> tuple[Hef, HefInfos]:
         """A client's HEF; raises with the status that the runtime refuses it with, 93 for another device."""

@@ -148,12 +148,7 @@ class Tracer:
         self._clock = clock
         self._pending: list[Record] = []
         self._limit = self.BATCH
-        self._begins: Callable[[Event], bool] | None = None
         self.count = 0
-
-    def begin_at(self, begins: Callable[[Event], bool]) -> None:
-        """Hand on nothing before the first event, in time order, for which `begins` holds."""
-        self._begins = begins
 
     def emit(self, record: Record) -> None:
         self._pending.append(record)
@@ -175,11 +170,6 @@ class Tracer:
             while cut and pending[cut - 1][0] > until:
                 cut -= 1
         ready, self._pending = pending[:cut], pending[cut:]
-        if self._begins is not None:
-            first = next((at for at, record in enumerate(ready) if self._begins(event_of(record))), None)
-            if first is None:
-                return
-            ready, self._begins = ready[first:], None
         self.count += len(ready)
         if ready:
             for write in self._writers:

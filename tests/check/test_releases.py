@@ -21,7 +21,7 @@ def test_check_says_that_an_old_release_loads_a_file(cli: Cli) -> None:
             "name": "HAILO_SUCCESS",
         }
     ]
-    assert "loads on HailoRT 4.14 and later" in model["summary"]
+    assert "its file is read by HailoRT 4.14 and later" in model["summary"]
     assert cli("check", SINCE_4_14, "--runtime", "4.14") == 0
     assert cli.out.rstrip().endswith("; 4.14 loads it")
 

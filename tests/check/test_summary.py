@@ -48,12 +48,12 @@ def test_a_file_loads_from_that_release_on(path: Path) -> None:
         (
             "yolov8n_320_nms.v2.hailo8",
             "HAILO8 (HAILO8P) HEF V2, 1 input UINT8 NHWC 320x320x3, NMS of 110 classes on the host, 1 context, "
-            "~973 FPS on hailo8 (estimated), loads on HailoRT 4.20 and later",
+            "~973 FPS on hailo8 (estimated), its file is read by HailoRT 4.20 and later",
         ),
         (
             "driving_partial.v1.hailo8l",
             "HAILO8L HEF V1, 1 input UINT8 NHWC 120x160x3, 2 outputs UINT8 NC 1x1x1, 1 context, "
-            "~12,094 FPS on hailo8l (estimated), loads on HailoRT 4.18 and later",
+            "~12,094 FPS on hailo8l (estimated), its file is read by HailoRT 4.18 and later",
         ),
     ],
 )
@@ -89,3 +89,15 @@ def test_its_fps_are_those_of_estimate(path: Path) -> None:
     layout = first.cluster_layouts[0] if first.cluster_layouts else None
     expected = emu.estimate(path, 1, runtime=first.runtime, device=first.device, cluster_layout=layout).batches[0].fps
     assert f"~{expected:,.0f} FPS on {first.device} (estimated)" in one_line(hef, accepted)
+
+
+def test_later_releases_that_refuse_it_stand_beside_those_that_read_it() -> None:
+    """A Hailo-8 file: the 5.x releases have no Hailo-8 (runtimes.md), and neither is said without the other."""
+    hef = open_hef(ROOT / "examples" / "two_context.hef")
+    answers = list(acceptances(hef))
+    line = one_line(hef, accepted_first(hef, answers), answers=answers)
+    assert line.endswith(
+        "its file is read by HailoRT 4.20 and later, 5.0.1 to 5.2 refuse it: HAILO_HEF_NOT_COMPATIBLE_WITH_DEVICE"
+    )
+    asked = [one for one in answers if one.runtime in ("4.23", "4.19")]
+    assert "refuse" not in one_line(hef, accepted_first(hef, asked), answers=asked)

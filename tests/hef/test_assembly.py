@@ -320,3 +320,16 @@ def test_a_damaged_container_needs_force(tmp_path: Path) -> None:
     assert f"stored: {{xxh3_64bits: {right}}}" in (tmp_path / "x.yaml").read_text()
     assert run(asm, tmp_path / "x.yaml", "-o", tmp_path / "again.hef") == 0
     assert (tmp_path / "again.hef").read_bytes() == data
+
+
+def test_a_large_text_of_something_else_is_not_read_whole(tmp_path: Path) -> None:
+    """It would take memory of several times its size; a description says what it is at its beginning."""
+    path = tmp_path / "log.yaml"
+    with path.open("wb") as file:
+        file.truncate(0)
+        file.write(b"a line of a log\n" * 300)
+        file.seek(3 << 28)  # three times as large as what is read whole, and sparse
+        file.write(b"\n")
+    with pytest.raises(EmuError) as refused:
+        asm.callback(str(path), str(tmp_path / "out.hef"))  # type: ignore[misc]
+    assert refused.value.name == "HAILO_INVALID_HEF" and "no emu_hef" in refused.value.message

@@ -348,3 +348,37 @@ def test_the_example_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     finally:
         remove_own(made)
         del sys.modules["own_page"]
+
+
+def test_a_server_and_a_card_take_them_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """Their devices play every action, and a module that is none is refused before anything is served or started."""
+    from emu.card.card import Card, CardOptions
+    from emu.chips.chips import load
+    from emu.cli.main import main
+    from emu.server.service import Service
+
+    seen: list[object] = []
+
+    def counted(fw: Any, action: Any, inner: Any) -> Any:
+        seen.append(action)
+        return inner(fw, action)
+
+    service = Service("hailo8", "4.23", handlers={"OPEN_BOUNDARY": counted}, log=None)
+    with service.open_device() as device:
+        application = device.configure(ROOT / "examples" / "digits.hef")
+        application.submit_raw({name: bytes(size) for name, size in application.input_streams.items()}).wait()
+    assert len(seen) == 2  # the input and the output
+    card = Card(CardOptions(load("hailo8"), "4.23", handlers={"OPEN_BOUNDARY": counted}))._power_on()
+    plain = Card(CardOptions(load("hailo8"), "4.23"))._power_on()
+    differing = [
+        kind.name
+        for kind in plain.firmware.handlers
+        if card.firmware.handlers[kind] is not plain.firmware.handlers[kind]
+    ]
+    assert differing and all(name.startswith("OPEN_BOUNDARY") for name in differing)
+    assert card.probe.one_by_one and not plain.probe.one_by_one
+    for arguments in (["serve", "--port", "0"], ["exec", "--card"]):
+        program = ["true"] if arguments[0] == "exec" else []
+        with pytest.raises(SystemExit) as stopped:
+            main([*arguments, "--handlers", "no_such_module", *program])
+        assert stopped.value.code == 2 and "no_such_module" in capsys.readouterr().err

@@ -363,3 +363,18 @@ def test_traces_and_measured_files_are_told_by_their_lists(tmp_path: Path, capsy
     assert "ENABLE_LCU_DEFAULT" in html
     alone = written(tmp_path, capsys, trace)
     assert "nothing here was measured on a chip" in alone
+
+
+@pytest.mark.parametrize("name", ["none.hef", "."])
+def test_a_file_that_cannot_be_read_is_no_report(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 3 (cli.md), and what stood there stays; a file that is refused for what it holds is a page."""
+    page = tmp_path / "page.html"
+    page.write_text("before")
+    with pytest.raises(SystemExit) as stopped:
+        main(["report", str(ROOT / "examples" / "digits.hef"), str(tmp_path / name), "-o", str(page)])
+    assert stopped.value.code == 3 and len(capsys.readouterr().err.splitlines()) == 1
+    assert page.read_text() == "before"
+    (tmp_path / "damaged.hef").write_bytes(b"\x01HEF damaged")
+    with pytest.raises(SystemExit) as stopped:
+        main(["report", str(tmp_path / "damaged.hef"), "-o", str(page)])
+    assert stopped.value.code == 0 and "HAILO_" in page.read_text()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from emu.hw.cluster import Lcu
 from emu.hw.execution import Execution
 from emu.hw.handlers.units import check_network
 from emu.hw.vdma import Edge
-from emu.hw.waits import Wait, at, never
+from emu.hw.waits import Wait, at, lines, never, unknown
 from emu.sequencer.program import Direction
 from emu.wire.actions import (
     ApplicationChangeInterrupt,
@@ -30,19 +33,25 @@ def lcu_interrupt(fw: Execution, a: LcuInterrupt) -> Wait | None:
     if lcu.frames >= lcu.target and fw.grant_at is None and fw.probe.tracer is None:
         return None  # nobody has to hear of it, and no frames have to be let in
     what = f"{lcu.describe()} done"
+    hopeless = partial(_never_done, lcu)
+    return Wait(what, partial(_lcu_ready, fw, lcu), partial(_lcu_chain, fw, lcu), what, data=True, hopeless=hopeless)
 
-    def ready() -> int | None:
-        return fw.clock.time if lcu.done else None
 
-    def chain() -> list[str]:
-        if not lcu.counting:
-            return [f"{lcu.describe()} is not enabled: no ENABLE_LCU started it"]
-        lines = [f"{lcu.describe()} has seen {lcu.frames} of {lcu.target} frames"]
-        if lcu.target > fw.batch:
-            lines.append(f"{lcu.describe()}: it counts to a batch of {lcu.target}, the host's is {fw.batch}")
-        return lines + frames_chain(fw, lcu.network)
+def _lcu_ready(fw: Execution, lcu: Lcu) -> int | None:
+    return fw.clock.time if lcu.done else None
 
-    return Wait(what, ready, chain, what, data=True, hopeless=lambda: not lcu.counting and not lcu.done)
+
+def _never_done(lcu: Lcu) -> bool:
+    return not lcu.counting and not lcu.done
+
+
+def _lcu_chain(fw: Execution, lcu: Lcu) -> list[str]:
+    if not lcu.counting:
+        return [f"{lcu.describe()} is not enabled: no ENABLE_LCU started it"]
+    found = [f"{lcu.describe()} has seen {lcu.frames} of {lcu.target} frames"]
+    if lcu.target > fw.batch:
+        found.append(f"{lcu.describe()}: it counts to a batch of {lcu.target}, the host's is {fw.batch}")
+    return found + frames_chain(fw, lcu.network)
 
 
 def sequencer_done_interrupt(fw: Execution, a: SequencerDoneInterrupt) -> Wait:
@@ -117,29 +126,25 @@ def wait_for_dma_idle(fw: Execution, a: WaitForDmaIdle) -> Wait:
 
 def wait_for_nms(fw: Execution, a: WaitForNms) -> Wait:
     """Wait until the NMS path (aggregator and output buffers) is idle."""
-    device = fw.device
-
-    def ready() -> int | None:
-        if device.core.passes and device.core.batch_passed:
-            return fw.clock.time
-        return None
-
     what = (
         f"NMS aggregator {a.aggregator_index}, cluster {a.pred_cluster_ob_cluster_index} "
         f"output buffer {a.pred_cluster_ob_index} idle"
     )
-    return Wait(what, ready, lambda: frames_chain(fw, None), what, data=True)
+    return Wait(what, partial(_batch_passed, fw), partial(frames_chain, fw, None), what, data=True)
+
+
+def _batch_passed(fw: Execution) -> int | None:
+    core = fw.device.core
+    return fw.clock.time if core.passes and core.batch_passed else None
 
 
 def application_change_interrupt(fw: Execution, a: ApplicationChangeInterrupt) -> Wait:
     """Stay until the host resets, switches the application or the batch."""
-    return Wait(
-        "application change",
-        lambda: None,
-        lambda: frames_chain(fw, None) or ["the host changes neither application nor batch"],
-        "application change",
-        data=True,
-    )
+    return Wait("application change", unknown, partial(_no_change, fw), "application change", data=True)
+
+
+def _no_change(fw: Execution) -> list[str]:
+    return frames_chain(fw, None) or ["the host changes neither application nor batch"]
 
 
 def wait_for_cache_updated(fw: Execution, a: WaitForCacheUpdated) -> Wait:
@@ -148,18 +153,13 @@ def wait_for_cache_updated(fw: Execution, a: WaitForCacheUpdated) -> Wait:
     if device.wire.runtime.asks_for_cache_offset:
         device.report_start_update_cache_offset(fw.now)
     device.cache.awaited += 1
-    expected = device.cache.awaited
+    ready = partial(_cache_updated, fw, device.cache.awaited)
+    chain = partial(lines, "the host has not sent CONTEXT_SWITCH_SIGNAL_CACHE_UPDATED")
+    return Wait("cache updated", ready, chain, "host signal", data=True)
 
-    def ready() -> int | None:
-        return fw.clock.time if device.cache.signals >= expected else None
 
-    return Wait(
-        "cache updated",
-        ready,
-        lambda: ["the host has not sent CONTEXT_SWITCH_SIGNAL_CACHE_UPDATED"],
-        "host signal",
-        data=True,
-    )
+def _cache_updated(fw: Execution, expected: int) -> int | None:
+    return fw.clock.time if fw.device.cache.signals >= expected else None
 
 
 def frames_chain(fw: Execution, network: int | None) -> list[str]:
@@ -167,32 +167,34 @@ def frames_chain(fw: Execution, network: int | None) -> list[str]:
     passes = fw.device.core.passes
     if not passes:
         return ["no frames are flowing: the context granted no input before this wait"]
-    lines = []
+    found = []
     for one in passes:
         if network is not None and one.network not in (None, network):
             continue
         total = "endless" if one.limit is None else one.limit
-        lines.append(f"frames of {one.context.name}: {one.completed} of {total} delivered, {one.launched} launched")
-        lines += [why for why in (one.held, one.blocked) if why]
-    return lines
+        found.append(f"frames of {one.context.name}: {one.completed} of {total} delivered, {one.launched} launched")
+        found += [why for why in (one.held, one.blocked) if why]
+    return found
 
 
 def _transferred(fw: Execution, waited: Edge, what: str) -> Wait:
-    key = (waited.direction, waited.stream)
-
-    def present() -> Edge:
-        # a batch switch activates the edge layer anew under the wait
-        return fw.device.core.edges.get(key, waited)
-
-    def ready() -> int | None:
-        return fw.clock.time if present().done >= fw.batch else None
-
-    def chain() -> list[str]:
-        edge = present()
-        own = f"{edge.describe()}: {edge.done} of {fw.batch} frames ({edge.channel.progress()})"
-        return [own, *frames_chain(fw, edge.network)]
-
+    ready, chain = partial(_transfer_ready, fw, waited), partial(_transfer_chain, fw, waited)
     return Wait(what, ready, chain, what, data=True)
+
+
+def _present(fw: Execution, waited: Edge) -> Edge:
+    # a batch switch activates the edge layer anew under the wait
+    return fw.device.core.edges.get((waited.direction, waited.stream), waited)
+
+
+def _transfer_ready(fw: Execution, waited: Edge) -> int | None:
+    return fw.clock.time if _present(fw, waited).done >= fw.batch else None
+
+
+def _transfer_chain(fw: Execution, waited: Edge) -> list[str]:
+    edge = _present(fw, waited)
+    own = f"{edge.describe()}: {edge.done} of {fw.batch} frames ({edge.channel.progress()})"
+    return [own, *frames_chain(fw, edge.network)]
 
 
 def _output(fw: Execution, a: OutputChannelTransferDoneInterrupt | WaitForDmaIdle) -> Edge:
