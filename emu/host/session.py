@@ -227,34 +227,60 @@ def open_for(program: Program, profile: Profile, request: RunRequest) -> OpenDev
 
 
 def _round_robin(session: Session) -> tuple[list[GroupResult], list[Switch]]:
-    """One batch of every group in turn until all frames have run, with an application change between turns."""
-    applications, frames = session.applications, session.request.frames
-    turns: list[list[GroupResult]] = [[] for _ in applications]
-    done, switches, leaving = [0] * len(applications), [], -1
+    """One batch of every group in turn until all frames have run, with an application change between turns.
+
+    Rounds that repeat are added up, where nobody looks at their frames.
+    """
+    applications, frames, request = session.applications, session.request.frames, session.request
+    # the last turn of each kind, and how often there were such ones in a row
+    turns: list[list[tuple[GroupResult, int]]] = [[] for _ in applications]
+    switches: list[Switch] = []
+    done, leaving = [0] * len(applications), -1
+    looked_at = request.keep_outputs or request.take or request.outputs or request.measure_actions
+    alike = not looked_at and not any(application.group.caches for application in applications)  # whose offset moves
+    loop = session.chip.turn_loop()
+    before: list[GroupResult] = []
     while any(count < frames for count in done):
-        for position, application in enumerate(applications):
+        known = len(switches)
+        active = [position for position in range(len(applications)) if done[position] < frames]
+        for position in active:
+            application = applications[position]
             size = min(application.group.batch_size, frames - done[position])
-            if size <= 0:
-                continue
             result = session.run_group(application, size, leave=False)
             if leaving not in (-1, position):
                 switches.append(Switch(applications[leaving].name, application.name, result.activation_ns))
             leaving = position
             done[position] += size
-            turns[position].append(result)
+            turns[position].append((result, 1))
+        # one that has the device for itself goes on where it was; and a last round is played
+        left = min((frames - done[at]) // applications[at].group.batch_size for at in active) - 1
+        rounds = loop.skippable(left) if alike and len(active) > 1 else 0
+        this, before = before, [turns[position][-1][0] for position in active]
+        if not rounds or this != before:
+            continue
+        loop.skip(rounds)
+        switches += switches[known:] * rounds
+        for position in active:
+            skipped = rounds * applications[position].group.batch_size
+            applications[position].skip_turns(skipped)
+            done[position] += skipped
+            turns[position].append((turns[position][-1][0], rounds))
     return [_merged(results) for results in turns], switches
 
 
-def _merged(turns: list[GroupResult]) -> GroupResult:
-    """The turns of one group as one result: what counts adds up, the rate is over its turns, activations included."""
-    first = turns[0]
-    frames = sum(turn.frames for turn in turns)
-    simulated = sum(turn.simulated_ns for turn in turns)
+def _merged(turns: list[tuple[GroupResult, int]]) -> GroupResult:
+    """The turns of one group, each so many times, as one result: what counts adds up.
+
+    The rate is over its turns, activations included.
+    """
+    first, last = turns[0][0], turns[-1][0]
+    frames = sum(turn.frames * times for turn, times in turns)
+    simulated = sum(turn.simulated_ns * times for turn, times in turns)
     regions: dict[str, RegionUse] = {}
-    for use in (use for turn in turns for use in turn.regions):
+    for use, times in ((use, times) for turn, times in turns for use in turn.regions):
         have = regions.setdefault(use.region.name, RegionUse(use.region))
-        have.bytes_written += use.bytes_written
-        have.writes += use.writes
+        have.bytes_written += use.bytes_written * times
+        have.writes += use.writes * times
     return replace(
         first,
         simulated_ns=simulated,
@@ -263,29 +289,29 @@ def _merged(turns: list[GroupResult]) -> GroupResult:
         contexts=tuple(
             replace(
                 context,
-                runs=sum(turn.contexts[at].runs for turn in turns),
-                simulated_ns=sum(turn.contexts[at].simulated_ns for turn in turns),
-                config_bytes=sum(turn.contexts[at].config_bytes for turn in turns),
-                data_bytes=sum(turn.contexts[at].data_bytes for turn in turns),
+                runs=sum(turn.contexts[at].runs * times for turn, times in turns),
+                simulated_ns=sum(turn.contexts[at].simulated_ns * times for turn, times in turns),
+                config_bytes=sum(turn.contexts[at].config_bytes * times for turn, times in turns),
+                data_bytes=sum(turn.contexts[at].data_bytes * times for turn, times in turns),
             )
             for at, context in enumerate(first.contexts)
         ),
         streams=tuple(
             replace(
                 stream,
-                frames=sum(turn.streams[at].frames for turn in turns),
-                size=sum(turn.streams[at].size for turn in turns),
-                contents=tuple(content for turn in turns for content in turn.streams[at].contents),
+                frames=sum(turn.streams[at].frames * times for turn, times in turns),
+                size=sum(turn.streams[at].size * times for turn, times in turns),
+                contents=tuple(content for turn, _ in turns for content in turn.streams[at].contents),
             )
             for at, stream in enumerate(first.streams)
         ),
-        register_writes=sum(turn.register_writes for turn in turns),
-        ccw_bytes=sum(turn.ccw_bytes for turn in turns),
-        opaque_bytes=sum(turn.opaque_bytes for turn in turns),
-        real=tuple(names for turn in turns for names in turn.real),
+        register_writes=sum(turn.register_writes * times for turn, times in turns),
+        ccw_bytes=sum(turn.ccw_bytes * times for turn, times in turns),
+        opaque_bytes=sum(turn.opaque_bytes * times for turn, times in turns),
+        real=tuple(names for turn, _ in turns for names in turn.real),
         regions=tuple(regions.values()),
-        hazards=turns[-1].hazards,
-        rules=turns[-1].rules,
+        hazards=last.hazards,
+        rules=last.rules,
     )
 
 

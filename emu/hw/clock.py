@@ -18,12 +18,27 @@ class Clock(simpy.Environment):
         super().__init__(initial_time=0)
         self.events = 0
         self.time = 0  # an attribute, for it is read far more often than it changes
+        self._skipped = 0  # how far it is ahead of simpy's own
         self._failure: BaseException | None = None
 
     @property
     def quiet(self) -> bool:
         """Whether nothing is scheduled."""
         return self.peek() == Infinity
+
+    @property
+    def idle_ns(self) -> float:
+        """How long nothing is scheduled from now on; without an end where nothing is."""
+        return self.peek() - self.time
+
+    def peek(self) -> float:
+        """When the next event is due."""
+        return super().peek() + self._skipped
+
+    def skip(self, ns: int) -> None:
+        """Be later by so much, with everything that is scheduled."""
+        self._skipped += ns
+        self.time += ns
 
     def start(self, generator: Generator[simpy.Event, None, None]) -> None:
         """Begin a process; what it raises comes out of `run_until` and `run_to` as it is."""
@@ -45,12 +60,12 @@ class Clock(simpy.Environment):
 
     def run_until(self, stop: Callable[[], bool]) -> bool:
         """Process events until `stop()`; False if the queue ran empty before."""
-        peek, advance = self.peek, self._advance
+        peek, advance = super().peek, self._advance
         while not stop():
             due = peek()
             if due == Infinity:
                 return False
-            advance(int(due))
+            advance(int(due) + self._skipped)
         return True
 
     def run_to(self, ns: int) -> None:
