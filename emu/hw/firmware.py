@@ -19,6 +19,7 @@ from emu.hw.handlers import HANDLERS
 from emu.hw.handlers.own import handlers_with
 from emu.hw.notifications import RunTimeError
 from emu.hw.periodic import BatchLoop
+from emu.hw.straight import TOGETHER, together
 from emu.hw.unit import Unit, passed
 from emu.hw.waits import Wait
 from emu.sequencer.program import ContextType
@@ -248,7 +249,15 @@ class Firmware(Execution):
         subjects: list[Subject] | None = None
         steps = context.steps if only is ALL_ACTIONS else [step for step in context.steps if step.type in only]
         granting = context.last_grant
-        for step in steps:
+        at, end = 0, len(steps)
+        while at < end:
+            step = steps[at]
+            if step.type in TOGETHER and not attended and tracer is None and handlers is HANDLERS:
+                done = together(self, steps, at, costs)
+                if done > at:
+                    at = done
+                    continue
+            at += 1
             self.step = step
             number, kind, arguments, _, _ = step
             executed[kind] = executed.get(kind, 0) + 1
@@ -259,9 +268,14 @@ class Firmware(Execution):
             wait = handlers[kind](self, arguments)
             woke = ""
             if wait is not None:
-                woke = yield from self._wait(wait, generation, context)
-                # meanwhile a resumed run may have begun to trace, or a breakpoint been set
-                tracer, attended = probe.tracer, device.attended
+                ready = wait.ready() if self.grant_at is None or not wait.data else None
+                if ready is None:
+                    yield from self._wait(wait, generation, context)
+                    # meanwhile a resumed run may have begun to trace, or a breakpoint been set
+                    tracer, attended = probe.tracer, device.attended
+                elif ready > self.now:
+                    self.now = ready
+                woke = wait.woke_by
             if number == granting:
                 self.grant_at = self.now
             if (
@@ -303,8 +317,8 @@ class Firmware(Execution):
             faults.before(context, step)
             self._check(generation)
 
-    def _wait(self, wait: Wait, generation: int, context: Context) -> Generator[simpy.Event, None, str]:
-        """Wait until satisfied; batch switches are served meanwhile. Returns what woke the action."""
+    def _wait(self, wait: Wait, generation: int, context: Context) -> Steps:
+        """Wait until satisfied; batch switches are served meanwhile."""
         device = self.device
         if wait.data:
             assert self.step is not None
@@ -338,7 +352,6 @@ class Firmware(Execution):
                 self.now = max(self.now, self.clock.time)
             self.waiting = None
         self.now = max(self.now, ready)
-        return wait.woke_by
 
     def _at_breakpoint(self, context: Context, step: Step, generation: int) -> Steps:
         """Stand before an action that a breakpoint names until the host says CONTINUE or CLEAR."""
