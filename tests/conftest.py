@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+# before numpy is loaded, for the commands that tests start too: where others use the cores (the other workers of the
+# tests), a second thread of BLAS spins while it waits for them, 20 times the time of the product
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import settings
 

@@ -19,15 +19,16 @@ class Table:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number that lies inline, little endian."""
+    """A number that lies inline, little endian: `size` bytes on the wire, as `layout` reads them."""
 
     name: str
     code: str
+    layout: struct.Struct = dataclasses.field(init=False, repr=False, compare=False)
+    size: int = dataclasses.field(init=False, repr=False, compare=False)
 
-    @property
-    def size(self) -> int:
-        """Bytes on the wire."""
-        return struct.calcsize("<" + self.code)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "layout", struct.Struct("<" + self.code))
+        object.__setattr__(self, "size", self.layout.size)
 
 
 BOOL = Scalar("bool", "?")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from types import MappingProxyType
 from typing import Any
@@ -13,9 +13,9 @@ import pytest
 from emu.catalog import Quantity
 from emu.chips import chips
 from emu.hef import open_hef
-from emu.host.estimate import estimate
+from emu.host.estimate import compile_batch, estimate
 from emu.sequencer.compile import CompileOptions
-from emu.timing.estimate import Estimate
+from emu.timing.estimate import Compiled, Conditions, Estimate, estimate_compiled
 from tests.conftest import ROOT, SHARED, needs_shared
 
 CASES = [
@@ -35,6 +35,16 @@ def changed(value: Any, factor: float) -> Any:
     return (value or 1) * factor if isinstance(value, Real) and not isinstance(value, bool) else value
 
 
+def demands(compiled: Sequence[Compiled]) -> list[object]:
+    """All that an estimate takes from the compiled groups: their programs, and which sequencer programs these start."""
+    found: list[object] = []
+    for one in compiled:
+        demand = one.demand
+        found += [one.runtime, one.device, one.batch, demand._program, demand.well_formed]
+        found += [demand.activation, demand.preliminary, demand.dynamic]
+    return found
+
+
 @needs_shared
 @pytest.mark.parametrize(("name", "device", "link"), CASES)
 def test_an_estimate_lists_every_number_that_it_rests_on_and_no_other(
@@ -43,22 +53,33 @@ def test_an_estimate_lists_every_number_that_it_rests_on_and_no_other(
     """Each number of the profile in turn is made larger and smaller: listed is exactly what the figures follow."""
     hef = open_hef(SHARED / name)
 
-    def figures() -> Estimate:
-        return estimate(hef, CompileOptions(device=device), (1,) if "cache" in name else (1, 8), link=link)
+    def compiled() -> list[Compiled]:
+        batches = (1,) if "cache" in name else (1, 8)
+        return [compile_batch(hef, CompileOptions(device=device), batch) for batch in batches]
 
+    def use(altered: Mapping[str, Quantity]) -> None:
+        monkeypatch.setattr(chips, "quantities", lambda device, host=None, costs=None: altered)
+
+    def figures() -> Estimate:
+        return estimate_compiled(hef, plain, Conditions(link=link))
+
+    plain = compiled()
     before = figures()
     entries = chips.quantities(before.device)
     listed = {entry.name for entry in before.assumptions} & set(entries)
+    # sizes and identities steer the compiler and the device, not the time
+    tried = [
+        place
+        for place in entries
+        if not place.startswith(("identity.", "counts.", "driver.")) or place == "counts.max_operations_per_second"
+    ]
     followed = set()
-    for place, quantity in entries.items():
-        # sizes and identities steer the compiler and the device, not the time
-        if place.startswith(("identity.", "counts.", "driver.")) and place != "counts.max_operations_per_second":
-            continue
-        for factor in (1.7e3, 0.7e-3):
-            altered: Mapping[str, Quantity] = MappingProxyType(
-                {**entries, place: quantity._replace(value=changed(quantity.value, factor))}
-            )
-            monkeypatch.setattr(chips, "quantities", lambda device, host=None, costs=None, altered=altered: altered)
+    for factor in (1.7e3, 0.7e-3):
+        altered = {place: entries[place]._replace(value=changed(entries[place].value, factor)) for place in tried}
+        use(MappingProxyType({**entries, **altered}))
+        assert demands(compiled()) == demands(plain), "the compiler follows them: each has to be compiled with"
+        for place in tried:
+            use(MappingProxyType({**entries, place: altered[place]}))
             if figures().batches != before.batches:
                 followed.add(place)
     assert len(followed) > 5

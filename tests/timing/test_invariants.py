@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
+from functools import cache
 
 import pytest
 
 from emu.chips import chips
 from emu.errors import EmuError
-from emu.hef import open_hef
-from emu.host.estimate import estimate
+from emu.hef import Hef, open_hef
+from emu.host.estimate import compile_batch
 from emu.sequencer.compile import CompileOptions
-from emu.timing.estimate import Estimate
+from emu.timing.estimate import Compiled, Conditions, Estimate, estimate_compiled
 from emu.timing.model import NS, Compute, Traffic
 from emu.timing.passage import flow_of
 from tests.conftest import SHARED, needs_shared
@@ -19,11 +21,22 @@ from tests.conftest import SHARED, needs_shared
 BATCHES = (1, 2, 8, 63)
 
 
-def estimates(link: str | None) -> list[Estimate]:
+@cache
+def compiled() -> list[tuple[Hef, list[Compiled]]]:
+    """All files that compile, which no link changes."""
     found = []
     for path in sorted(SHARED.glob("hef/*.hef")) + sorted(SHARED.glob("synth/hef/*.hef")):
+        with suppress(EmuError):
+            hef = open_hef(path)
+            found.append((hef, [compile_batch(hef, CompileOptions(), batch) for batch in BATCHES]))
+    return found
+
+
+def estimates(link: str | None) -> list[Estimate]:
+    found = []
+    for hef, batches in compiled():
         try:
-            result = estimate(open_hef(path), CompileOptions(), BATCHES, link=link)
+            result = estimate_compiled(hef, batches, Conditions(link=link))
         except EmuError:
             continue
         if len(result.batches[0].contexts) < 50:

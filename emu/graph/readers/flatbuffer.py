@@ -18,6 +18,8 @@ import numpy as np
 from emu.errors import GraphError, GraphStatus
 from emu.schemas import fbs
 
+_INTEGERS = {code: struct.Struct("<" + code).unpack_from for code in "HIi"}
+
 T = TypeVar("T")
 Record = TypeVar("Record", bound=fbs.Table)
 
@@ -70,6 +72,11 @@ class RawTable:
             reader.refuse(place, f"table size is {self.size}", self.vtable)
         reader.need(position, self.size, place, "table")
 
+    def offsets(self, slots: int) -> tuple[int, ...]:
+        """What the vtable holds of the first slots: as many of them as it has, 0 for a field that is absent."""
+        count = min(slots, (self.vtable_size - 4) // 2)
+        return struct.unpack_from(f"<{count}H", self._reader.data, self.vtable + 4)
+
     def field(self, slot: int, size: int, place: Place) -> int:
         """Position of a field's inline part of `size` bytes, 0 where it is absent."""
         entry = 4 + 2 * slot
@@ -113,7 +120,7 @@ class FlatBuffer:
 
     def number(self, code: str, position: int) -> int:
         """The integer at a position that has been checked."""
-        value: int = struct.unpack_from("<" + code, self.data, position)[0]
+        value: int = _INTEGERS[code](self.data, position)[0]
         return value
 
     # structure
@@ -190,7 +197,13 @@ class FlatBuffer:
 
     def _fields(self, table: type[Record], raw: RawTable, place: Place) -> Record:
         values: dict[str, Any] = {}
-        for field in fbs.fields_of(table):
+        fields = fbs.fields_of(table)
+        offsets = raw.offsets(fields[-1].slot + 1 if fields else 0)
+        for field in fields:
+            # most fields of most tables are absent; the slot before a union's holds the number of its member
+            known = offsets[max(field.slot - isinstance(field.wire, fbs.Union), 0) : field.slot + 1]
+            if not any(known):
+                continue
             value = self._field(raw, field, Place(place, field.name))
             if value is not None:
                 values[field.attribute] = value
@@ -203,7 +216,7 @@ class FlatBuffer:
             position = raw.field(field.slot, scalar.size, place)
             if not position:
                 return None
-            value = struct.unpack_from("<" + scalar.code, self.data, position)[0]
+            value = scalar.layout.unpack_from(self.data, position)[0]
             return value if isinstance(wire, fbs.Scalar) else self._named(wire.enum, value, place, position)
         if isinstance(wire, fbs.Union):
             return self._union(raw, field.slot, wire, place)

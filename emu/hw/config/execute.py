@@ -276,7 +276,7 @@ class Executor:
         first = 0
         for number, step in enumerate(steps.steps):
             if isinstance(step, CcwRecords):
-                first = self._feed_step(records, first, number)
+                first = self.feed_step(records, first, number)
             elif isinstance(step, TriggerSequencer):
                 self.trigger(step, number)
             elif isinstance(step, WriteData) and step.data is not None and len(step.data) >= 4:
@@ -284,7 +284,7 @@ class Executor:
                 self.image.write_words(step.address, words)
         return ListRun(steps, records, outcome, tuple(self.held_back()))
 
-    def _feed_step(self, records: Records, first: int, step: int) -> int:
+    def feed_step(self, records: Records, first: int, step: int) -> int:
         """The records of one step, the first of which has number `first`; the number of the next step's first."""
         numbers, stop = records.steps, first
         while stop < len(numbers) and numbers[stop] == step:
