@@ -18,11 +18,12 @@ import simpy
 from emu.chips.chips import load
 from emu.host.session import RunRequest, run_program
 from tests.conftest import SHARED, needs_shared
-from tests.effort import sized
+from tests.effort import calls, sized
 from tests.hw.captures import layout_of, loaded
 from tests.hw.lists import FRAME, OUT, act, buffer, single, stream_out
 
 MAX_BARE = 2.5
+MAX_CALLS = 3_400
 FRAMES = sized(1_000, 10)
 TURNS = sized(5, 1)
 OUTPUTS = (1, 2, 4)
@@ -134,6 +135,21 @@ def test_two_contexts_played() -> None:
     request = RunRequest(frames=frames, layout=layout_of(capture), may_jump=False)
     ours, theirs = in_turns(lambda: run_program(capture.program, profile, request), lambda: bare(1, FRAMES))
     print(f"{ours / frames * 1e6:.0f} us a frame, bare {theirs / FRAMES * 1e6:.1f}")
+
+
+@needs_shared
+def test_calls_of_a_frame_of_two_contexts() -> None:
+    """The same in calls, which are as many on every machine."""
+    capture = loaded(SHARED / "oracle/5.2/face_landmarks_lite_2ctx.v3.hailo1xh.on-hailo15h.json")
+    profile = load(capture.program.device)
+
+    def run(frames: int) -> None:
+        run_program(capture.program, profile, RunRequest(frames=frames, layout=layout_of(capture), may_jump=False))
+
+    run(10)
+    each = (calls(partial(run, 150)) - calls(partial(run, 50))) / 100
+    print(f"{each:.0f} calls a frame")
+    assert each < MAX_CALLS
 
 
 def main() -> None:

@@ -86,16 +86,19 @@ class Switch(Struct, frozen=True):
     ns: int
 
 
-def merged(turns: list[GroupResult]) -> GroupResult:
-    """The turns of one group as one result: what counts adds up, the rate is over its turns, activations included."""
-    first = turns[0]
-    frames = sum(turn.frames for turn in turns)
-    simulated = sum(turn.simulated_ns for turn in turns)
+def merged(turns: list[tuple[GroupResult, int]]) -> GroupResult:
+    """The turns of one group, each so many times, as one result: what counts adds up.
+
+    The rate is over its turns, activations included.
+    """
+    first, last = turns[0][0], turns[-1][0]
+    frames = sum(turn.frames * times for turn, times in turns)
+    simulated = sum(turn.simulated_ns * times for turn, times in turns)
     regions: dict[str, RegionUse] = {}
-    for use in (use for turn in turns for use in turn.regions):
+    for use, times in ((use, times) for turn, times in turns for use in turn.regions):
         have = regions.setdefault(use.region.name, RegionUse(use.region))
-        have.bytes_written += use.bytes_written
-        have.writes += use.writes
+        have.bytes_written += use.bytes_written * times
+        have.writes += use.writes * times
     return replace(
         first,
         simulated_ns=simulated,
@@ -104,27 +107,27 @@ def merged(turns: list[GroupResult]) -> GroupResult:
         contexts=tuple(
             replace(
                 context,
-                runs=sum(turn.contexts[at].runs for turn in turns),
-                simulated_ns=sum(turn.contexts[at].simulated_ns for turn in turns),
-                config_bytes=sum(turn.contexts[at].config_bytes for turn in turns),
-                data_bytes=sum(turn.contexts[at].data_bytes for turn in turns),
+                runs=sum(turn.contexts[at].runs * times for turn, times in turns),
+                simulated_ns=sum(turn.contexts[at].simulated_ns * times for turn, times in turns),
+                config_bytes=sum(turn.contexts[at].config_bytes * times for turn, times in turns),
+                data_bytes=sum(turn.contexts[at].data_bytes * times for turn, times in turns),
             )
             for at, context in enumerate(first.contexts)
         ),
         streams=tuple(
             replace(
                 stream,
-                frames=sum(turn.streams[at].frames for turn in turns),
-                size=sum(turn.streams[at].size for turn in turns),
-                contents=tuple(content for turn in turns for content in turn.streams[at].contents),
+                frames=sum(turn.streams[at].frames * times for turn, times in turns),
+                size=sum(turn.streams[at].size * times for turn, times in turns),
+                contents=tuple(content for turn, _ in turns for content in turn.streams[at].contents),
             )
             for at, stream in enumerate(first.streams)
         ),
-        register_writes=sum(turn.register_writes for turn in turns),
-        ccw_bytes=sum(turn.ccw_bytes for turn in turns),
-        opaque_bytes=sum(turn.opaque_bytes for turn in turns),
-        real=tuple(names for turn in turns for names in turn.real),
+        register_writes=sum(turn.register_writes * times for turn, times in turns),
+        ccw_bytes=sum(turn.ccw_bytes * times for turn, times in turns),
+        opaque_bytes=sum(turn.opaque_bytes * times for turn, times in turns),
+        real=tuple(names for turn, _ in turns for names in turn.real),
         regions=tuple(regions.values()),
-        hazards=turns[-1].hazards,
-        rules=turns[-1].rules,
+        hazards=last.hazards,
+        rules=last.rules,
     )

@@ -182,7 +182,8 @@ class Session:
         self.last_output_ns = 0
         self.paused = False
         self.taken: list[tuple[int, int, Mapping[str, bytes], frozenset[str]]] = []  # what `take` got before a pause
-        self._turns: list[list[GroupResult]] = []
+        self._turns: list[list[tuple[GroupResult, int]]] = []  # of each group, with how often
+        self._done: list[int] = []  # frames of each group
         self._switches: list[Switch] = []
         self._turn: _Turn | None = None
         self._last = -1  # position of the group that ran last
@@ -214,18 +215,50 @@ class Session:
             self.program, timings, outputs=hook, agreements=self.request.agreements
         )
         self._turns = [[] for _ in self.applications]
+        self._done = [0] * len(self.applications)
 
     def run(self) -> tuple[list[GroupResult], list[Switch]]:
         """All that is left to run: what each group did, and the application changes of a round-robin schedule."""
         if self._turn is not None:
             self._finish(self._turn)
+        if self.request.round_robin:
+            self._take_turns()
+            return [merged(turns) for turns in self._turns], self._switches
         while (position := self._next()) is not None:
-            application = self.applications[position]
-            if self.request.round_robin:
-                self.run_group(application, min(application.group.batch_size, self._left(position)), leave=False)
-            else:
-                self.run_group(application)
-        return [merged(turns) if self.request.round_robin else turns[0] for turns in self._turns], self._switches
+            self.run_group(self.applications[position])
+        return [turns[0][0] for turns in self._turns], self._switches
+
+    def _take_turns(self) -> None:
+        """One batch of every group in turn until all frames have run, with an application change between turns.
+
+        Rounds that repeat are added up, where nobody looks at their frames.
+        """
+        applications, request, loop = self.applications, self.request, self.chip.turn_loop()
+        looked_at = request.keep_outputs or request.take or request.outputs or request.measure_actions
+        # the offset of a cache moves from turn to turn
+        alike = not looked_at and not any(application.group.caches for application in applications)
+        known, before = len(self._switches), list[GroupResult]()
+        while (position := self._next()) is not None:
+            application = applications[position]
+            self.run_group(application, min(application.group.batch_size, self._left(position)), leave=False)
+            active = [at for at in range(len(applications)) if self._left(at)]
+            if not active or position < active[-1]:
+                continue  # the round goes on
+            switched, known = self._switches[known:], len(self._switches)
+            # one that has the device for itself goes on where it was; and a last round is played
+            left = min(self._left(at) // applications[at].group.batch_size for at in active) - 1
+            rounds = loop.skippable(left) if alike and len(active) > 1 else 0
+            this, before = before, [self._turns[at][-1][0] for at in active]
+            if not rounds or this != before:
+                continue
+            loop.skip(rounds)
+            self._switches += switched * rounds
+            known = len(self._switches)
+            for at in active:
+                skipped = rounds * applications[at].group.batch_size
+                applications[at].skip_turns(skipped)
+                self._done[at] += skipped
+                self._turns[at].append((self._turns[at][-1][0], rounds))
 
     def _next(self) -> int | None:
         """Whose turn it is; None where all frames have run."""
@@ -237,7 +270,7 @@ class Session:
 
     def _left(self, position: int) -> int:
         """Frames of a group that have not run."""
-        return self.request.frames - sum(turn.frames for turn in self._turns[position])
+        return self.request.frames - self._done[position]
 
     def run_group(self, application: Application, frames: int | None = None, leave: bool = True) -> GroupResult:
         """Run frames of one group to the end of its lists (None: as requested), and deactivate it to leave."""
@@ -287,7 +320,8 @@ class Session:
             leaving = self.applications[self._last].name
             self._switches.append(Switch(leaving, application.name, result.activation_ns))
         self._last, self._turn = position, None
-        self._turns[position].append(result)
+        self._turns[position].append((result, 1))
+        self._done[position] += turn.count
         return result
 
     def _input(self, position: int, stream: str, frame: int) -> bytes:

@@ -265,12 +265,12 @@ class Chip(Unit):
 
     def config_fetch(self, channel: ConfigChannel, now: int, size: int) -> int:
         """Queue a config fetch; returns when it has been consumed."""
-        moved = self.vdma.channel(channel.channel)
+        moved = self.vdma.channels[channel.channel]
         if moved.lost:  # an injected fault: the channel stands at the descriptor that it lacks
             moved.stalled = True
         if moved.stalled:
             return NEVER
-        done = round(self.bus.fetch(now, round(size * moved.slow)))
+        done = round(self.bus.fetch(now, size if moved.slow == 1 else round(size * moved.slow)))
         if self._beside.active:
             self._beside.replan()
         return done

@@ -21,12 +21,28 @@ class Clock(simpy.Environment):
         super().__init__(initial_time=0)
         self.events = 0
         self.time = 0  # an attribute, for it is read far more often than it changes
+        self._skipped = 0  # how far it is ahead of simpy's own
         self._failure: BaseException | None = None
 
     @property
     def quiet(self) -> bool:
         """Whether nothing is scheduled."""
         return self.peek() == Infinity
+
+    @property
+    def idle_ns(self) -> float:
+        """How long nothing is scheduled from now on; without an end where nothing is."""
+        return self.peek() - self.time
+
+    def peek(self) -> float:
+        """When the next event is due."""
+        return super().peek() + self._skipped
+
+    def skip(self, ns: int, events: int) -> None:
+        """Be later by so much, with everything that is scheduled, as if so many events had been processed."""
+        self._skipped += ns
+        self.time += ns
+        self.events += events
 
     def start(self, generator: Generator[simpy.Event, None, None]) -> simpy.Process:
         """Begin a process; what it raises comes out of `run_until` and `run_to` as it is."""
@@ -61,23 +77,24 @@ class Clock(simpy.Environment):
     def set_up(self, time: int, events: int, queue: list[tuple[int, int, int, simpy.Event]]) -> None:
         """Stand at another time, with other things to come: (instant, priority, number, event), in their order."""
         self.time, self.events = time, events
-        self._now = time
+        self._now, self._skipped = time, 0
         self._queue = [(ns, EventPriority(priority), number, event) for ns, priority, number, event in queue]
         self._eid = count(len(queue))
 
     @property
     def to_come(self) -> list[tuple[int, int, simpy.Event]]:
         """What is scheduled, in order: (instant, priority, event)."""
-        return [(int(ns), int(priority), event) for ns, priority, _, event in sorted(self._queue)]
+        ahead = self._skipped
+        return [(int(ns) + ahead, int(priority), event) for ns, priority, _, event in sorted(self._queue)]
 
     def run_until(self, stop: Callable[[], bool]) -> bool:
         """Process events until `stop()`; False if the queue ran empty before."""
-        peek, advance = self.peek, self._advance
+        peek, advance = super().peek, self._advance
         while not stop():
             due = peek()
             if due == Infinity:
                 return False
-            advance(int(due))
+            advance(int(due) + self._skipped)
         return True
 
     def run_to(self, ns: int) -> None:

@@ -7,7 +7,7 @@ configuration starts units (10H/15H), an LCU also counts once its batch has been
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -152,6 +152,11 @@ class Clusters(Unit):
         self.check_cluster(cluster)
         found = self._lcus[packed] = self.clusters[cluster].lcu(index)
         return found
+
+    @property
+    def named(self) -> Mapping[int, Lcu]:
+        """The LCUs that actions have named since the last reset, by packed_lcu_id."""
+        return self._lcus
 
     def check_cluster(self, cluster: int) -> None:
         require(

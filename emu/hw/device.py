@@ -18,6 +18,7 @@ from emu.hw.inspection import Inspection
 from emu.hw.notifications import RunTimeError
 from emu.hw.pcie.card import PcieCard
 from emu.hw.pcie.told import tell_of_access
+from emu.hw.periodic import TurnLoop
 from emu.hw.probe import ActionHook, Observer, Probe
 from emu.hw.unit import Unit
 from emu.sequencer.program import Program
@@ -175,6 +176,10 @@ class Device(Chip):
     def num_processed(self, packed: int) -> int:
         """The register of a channel: how far its DMA is, modulo its depth."""
         return self.vdma.channels[packed].num_processed
+
+    def turn_loop(self) -> TurnLoop:
+        """For a host that lets the configured applications take turns: it may add up rounds that repeat."""
+        return TurnLoop(self, self.firmware, self.applications)
 
     def run_until(self, stop: Callable[[], bool]) -> bool:
         """Let simulated time pass until `stop()`; False if nothing can progress before that."""

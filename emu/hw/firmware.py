@@ -21,6 +21,7 @@ from emu.hw.handlers.own import handlers_with
 from emu.hw.notifications import RunTimeError
 from emu.hw.periodic import BatchLoop
 from emu.hw.standing import Round, Stage, Standing
+from emu.hw.straight import TOGETHER, together
 from emu.hw.unit import Unit, passed
 from emu.hw.waits import Wait, lines, unknown
 from emu.sequencer.program import ContextType
@@ -288,7 +289,16 @@ class Firmware(Execution):
             # what stands behind the action that it waits in, and that one
             steps = steps[next(at for at, step in enumerate(steps) if step == self.step) :]
         granting = context.last_grant
-        for step in steps:
+        at, end = 0, len(steps)
+        while at < end:
+            step = steps[at]
+            together_now = step.type in TOGETHER and not attended and tracer is None and handlers is HANDLERS
+            if together_now and standing is None:
+                done = together(self, steps, at, costs)
+                if done > at:
+                    at = done
+                    continue
+            at += 1
             number, kind, arguments, _, _ = step
             if standing is None:
                 self.step = step
@@ -302,12 +312,18 @@ class Firmware(Execution):
                 begun, wait, standing = standing.begun, standing.wait, None
             woke = ""
             if wait is not None:
+                ready = None
                 if self._goes_on is None:
                     self._standing = Standing(outer, outer_step, started, begun, wait)
-                woke = yield from self._wait(wait, generation, context)
+                    ready = wait.ready() if self.grant_at is None or not wait.data else None
+                if ready is None:
+                    yield from self._wait(wait, generation, context)
+                    # meanwhile somebody may have begun to trace, or a breakpoint been set
+                    tracer, attended = probe.tracer, device.attended
+                elif ready > self.now:
+                    self.now = ready
                 self._standing = None
-                # meanwhile somebody may have begun to trace, or a breakpoint been set
-                tracer, attended = probe.tracer, device.attended
+                woke = wait.woke_by
             if number == granting:
                 self.grant_at = self.now
             if (
@@ -365,8 +381,8 @@ class Firmware(Execution):
             faults.before(context, step)
             self._check(generation)
 
-    def _wait(self, wait: Wait, generation: int, context: Context) -> Generator[simpy.Event, None, str]:
-        """Wait until satisfied; batch switches are served meanwhile. Returns what woke the action."""
+    def _wait(self, wait: Wait, generation: int, context: Context) -> Steps:
+        """Wait until satisfied; batch switches are served meanwhile."""
         if wait.data and self._goes_on is None:
             assert self.step is not None
             carrier = context if context.type is ContextType.DYNAMIC else self._first_dynamic()
@@ -400,7 +416,6 @@ class Firmware(Execution):
                 self.now = max(self.now, self.clock.time)
             self.waiting = None
         self.now = max(self.now, ready)
-        return wait.woke_by
 
     def _at_breakpoint(self, context: Context, step: Step, generation: int) -> Steps:
         """Stand before an action that a breakpoint names until the host says CONTINUE or CLEAR."""

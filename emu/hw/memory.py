@@ -28,7 +28,7 @@ LCU_BLOCK_OFFSET = 0x00800000
 LCU_BLOCK_STRIDE = 0x00020000
 LCU_ENABLE_OFFSET = 0x1DC  # lcu_enable_address = 0x108001DC + cluster·0x02000000 + lcu·0x00020000 (ccw.md)
 MAX_CLUSTERS = 8
-OPAQUE_KEY = 1 << 32  # above every address
+OPAQUE_KEY = 1 << 32  # above every address: bytes of unknown meaning, by config stream, which only the hash knows of
 
 _WORD = struct.Struct("<I")
 
@@ -233,10 +233,6 @@ class AddressSpace(Unit):
             entry[0] += size
             entry[1] += 1
         return [(number, size, writes) for number, (size, writes) in found.items()]
-
-    def note_opaque(self, source: int, digest: int) -> None:
-        """Unknown bytes reached the chip through config stream `source`: only the hash can know of them."""
-        self.note((OPAQUE_KEY + source, digest))
 
     def masked_write(self, address: int, value: int, mask: int, noted: int | None = None) -> int:
         """reg = (reg & ~mask) | (value & mask); returns what the register then holds. `noted`: as in `write_word`."""

@@ -47,3 +47,43 @@ def run_capture(path: Path, frames: int | None = None, **settings: Any) -> RunRe
         frames=capture.program.batch if frames is None else frames, layout=layout_of(capture), **settings
     )
     return run_program(capture.program, load(capture.program.device), request)
+
+
+def state_of(result: RunResult) -> dict[str, Any]:
+    """What a run has left and counted, but for the number of its events."""
+    device = result.device
+    assert device is not None
+    return {
+        "groups": [
+            (
+                group.simulated_ns,
+                group.activation_ns,
+                group.fps,
+                group.latency_ns,
+                group.contexts,
+                group.streams,
+                group.register_writes,
+                group.ccw_bytes,
+                group.opaque_bytes,
+                [(use.region.name, use.bytes_written, use.writes) for use in group.regions],
+            )
+            for group in result.groups
+        ],
+        "channels": {
+            packed: (channel.transfers, channel.bytes, channel.num_available, channel.num_processed)
+            for packed, channel in device.vdma.channels.items()
+        },
+        "memory": device.memory.snapshot(),
+        "content_hash": device.memory.content_hash,
+        "buffers": [
+            dict(extent.buffer.writes)
+            for host_list in device.host_memory.lists.values()
+            for extent in host_list.extents
+        ]
+        + [dict(buffer.writes) for _, buffer in device.host_memory.continuous],
+        "ddr": device.ddr.moved_descriptors,
+        "clock": device.clock.time,
+        "hazards": list(device.hazards),
+        "notifications": device.notifications,
+        "units": [(unit.name, unit.counters(), unit.levels()) for unit in device.inspection.units()],
+    }

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from emu.host.session import RunResult
 from tests.conftest import SHARED, needs_shared
-from tests.hw.captures import run_capture
+from tests.hw.captures import run_capture, state_of
 
 pytestmark = needs_shared
 
@@ -28,49 +26,13 @@ CASES = [
 ]
 
 
-def _state(result: RunResult) -> dict[str, Any]:
-    device = result.device
-    assert device is not None
-    return {
-        "groups": [
-            (
-                group.simulated_ns,
-                group.activation_ns,
-                group.fps,
-                group.latency_ns,
-                group.contexts,
-                group.streams,
-                group.register_writes,
-                group.ccw_bytes,
-                group.opaque_bytes,
-                [(use.region.name, use.bytes_written, use.writes) for use in group.regions],
-            )
-            for group in result.groups
-        ],
-        "channels": {
-            packed: (channel.transfers, channel.bytes, channel.num_available, channel.num_processed)
-            for packed, channel in device.vdma.channels.items()
-        },
-        "memory": device.memory.snapshot(),
-        "content_hash": device.memory.content_hash,
-        "buffers": [
-            dict(extent.buffer.writes)
-            for host_list in device.host_memory.lists.values()
-            for extent in host_list.extents
-        ]
-        + [dict(buffer.writes) for _, buffer in device.host_memory.continuous],
-        "ddr": device.ddr.moved_descriptors,
-        "clock": device.clock.time,
-    }
-
-
 @pytest.mark.parametrize(("name", "frames"), CASES, ids=[Path(name).stem for name, _ in CASES])
 def test_a_jump_changes_nothing_but_the_number_of_events(name: str, frames: int) -> None:
     played = run_capture(SHARED / name, frames, may_jump=False)
     jumped = run_capture(SHARED / name, frames)
     assert played.device is not None and jumped.device is not None
     assert played.device.core.jumps == 0
-    assert _state(jumped) == _state(played)
+    assert state_of(jumped) == state_of(played)
     assert jumped.events < played.events
     assert jumped.device.core.jumps > 0
 

@@ -17,6 +17,7 @@ from emu.hw.config.ccw import Run, decode_checked, decode_run, opaque_run
 from emu.hw.config.lasting import Lasting
 from emu.hw.gather import LARGE, Piece, gathered, give_back
 from emu.hw.hostmem import HostBuffer, HostList, HostMemory, SourceStretch
+from emu.hw.memory import OPAQUE_KEY
 from emu.hw.unit import Unit, passed
 from emu.sequencer.configuration import HAILO1XH, HAILO8
 from emu.timing.model import ConfigBus
@@ -293,7 +294,9 @@ class ConfigManager(Unit):
     channels: dict[int, ConfigChannel] = field(default_factory=dict)
     ccw_bytes: int = 0
     opaque_bytes: int = 0
-    _places: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
+    _places: dict[tuple[int, int, int, int], tuple[int, int]] = field(default_factory=dict)
+    # bytes of a fetch and what is noted of it, by stream, bursts before and after it, expected bursts and their digest
+    _shares: dict[tuple[int, int, int, int, int], tuple[int, tuple[int, int]]] = field(default_factory=dict)
 
     def reset(self) -> None:
         self.channels.clear()
@@ -331,12 +334,19 @@ class ConfigManager(Unit):
         """Let `count` more records through; returns their bytes."""
         run = channel.prefetched or self._prefetched(channel)
         if run.opaque:
-            # no record boundaries are known: each burst is an equal share of the bytes
             before = channel.fetched
             fetched = channel.fetched = before + count
-            total = channel.expected_bursts if channel.expected_bursts > fetched else fetched
-            size = run.size * fetched // total - run.size * before // total
-            self._load_opaque(channel, run, size)
+            share = channel.config_stream_index, before, fetched, channel.expected_bursts, run.digest
+            found = self._shares.get(share)
+            if found is None:
+                # no record boundaries are known: each burst is an equal share of the bytes
+                total = max(channel.expected_bursts, fetched)
+                size = run.size * fetched // total - run.size * before // total
+                found = self._shares[share] = size, self._place(channel, run, size)
+            size, noted = found
+            self.ccw_bytes += size
+            self.opaque_bytes += size
+            self.memory.note(noted)
             return size
         image = run.image(channel.next_record, count)
         channel.fetched += count
@@ -395,10 +405,17 @@ class ConfigManager(Unit):
     def _load_opaque(self, channel: ConfigChannel, run: Run, size: int) -> None:
         self.ccw_bytes += size
         self.opaque_bytes += size
-        # what was loaded, how far and from where still decides what the chip computes
+        self.memory.note(self._place(channel, run, size))
+
+    def _place(self, channel: ConfigChannel, run: Run, size: int) -> tuple[int, int]:
+        """What is noted of bytes of unknown meaning.
+
+        What was loaded, how far and from where still decides what the chip computes.
+        """
         place = channel.config_stream_index, channel.fetched, size, run.digest
-        digest = self._places.get(place)
-        if digest is None:
+        found = self._places.get(place)
+        if found is None:
             text = " ".join(map(str, place))
-            digest = self._places[place] = xxhash.xxh3_64_intdigest(text.encode())
-        self.memory.note_opaque(channel.config_stream_index, digest)
+            key = OPAQUE_KEY + channel.config_stream_index
+            found = self._places[place] = key, xxhash.xxh3_64_intdigest(text.encode())
+        return found
