@@ -76,7 +76,7 @@ _NOT_STATE: Mapping[str, frozenset[str]] = {
 NAME = re.compile(r"emu(?:\.[a-z_][a-z0-9_]*)+:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
 LARGEST = 1 << 63
 # whose methods and functions may be called by what a file says: none of them opens, loads or writes anything
-CALLED = ("emu.hw.", "emu.host.streams:", "emu.host.application:", "emu.host.session:Session")
+CALLED = ("emu.hw.", "emu.host.pcie:", "emu.host.streams:", "emu.host.application:", "emu.host.session:Session")
 LIST_METHODS = ("append", "extend")
 DICTS: Mapping[str, type] = {"dict": dict, "Counter": Counter, "OrderedDict": OrderedDict}
 EVENT, RESUME = "event", "resume"

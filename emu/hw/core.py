@@ -68,7 +68,8 @@ class Core(Unit):
     report: Callable[[Hazard, int], None]
     seed: int = 0
     host: HostPort | None = None
-    tell: Callable[[int, Sequence[int]], None] = field(default=_nobody)  # where interrupts of the channels go
+    # where interrupts of the channels go
+    tell: Callable[[int, Sequence[int]], None] = field(default_factory=lambda: _nobody)
     probe: Probe = field(default_factory=Probe)
     stream_names: dict[int, str] = field(default_factory=dict)
     labels: Mapping[int, StreamLabel] = field(default_factory=dict)

@@ -28,7 +28,6 @@ LCU_BLOCK_OFFSET = 0x00800000
 LCU_BLOCK_STRIDE = 0x00020000
 LCU_ENABLE_OFFSET = 0x1DC  # lcu_enable_address = 0x108001DC + cluster·0x02000000 + lcu·0x00020000 (ccw.md)
 MAX_CLUSTERS = 8
-OPAQUE_KEY = 1 << 32  # above every address: bytes of unknown meaning, by config stream, which only the hash knows of
 
 _WORD = struct.Struct("<I")
 

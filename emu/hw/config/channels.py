@@ -17,7 +17,6 @@ from emu.hw.config.ccw import Run, decode_checked, decode_run, opaque_run
 from emu.hw.config.lasting import Lasting
 from emu.hw.gather import LARGE, Piece, gathered, give_back
 from emu.hw.hostmem import HostBuffer, HostList, HostMemory, SourceStretch
-from emu.hw.memory import OPAQUE_KEY
 from emu.hw.unit import Unit, passed
 from emu.sequencer.configuration import HAILO1XH, HAILO8
 from emu.timing.model import ConfigBus
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from emu.hw.memory import AddressSpace
 
 HOST_BUFFER_CCB = 1
+_OPAQUE_KEY = 1 << 32  # above every address: bytes of unknown meaning, by config stream, which only the hash knows of
 FAMILIES = {"descriptors": HAILO8, "bursts": HAILO1XH}  # of records, by how channels fetch them
 
 
@@ -416,6 +416,6 @@ class ConfigManager(Unit):
         found = self._places.get(place)
         if found is None:
             text = " ".join(map(str, place))
-            key = OPAQUE_KEY + channel.config_stream_index
+            key = _OPAQUE_KEY + channel.config_stream_index
             found = self._places[place] = key, xxhash.xxh3_64_intdigest(text.encode())
         return found
