@@ -120,3 +120,11 @@ def test_a_late_value_without_a_code_changes_no_earlier_one(beyond: float, monke
     values[90] = beyond
     qp = QuantInfo(0.0, 0.5, 1.0, 40.0)
     assert quantize(values, qp, U8).tolist() == [slow.quantize(value, qp, 8) for value in values]
+
+
+@pytest.mark.parametrize("limits", [(0.0, 0.0), (0.0, 255.0), (-4.0, 4.0)])
+def test_the_identity_never_clips(limits: tuple[float, float]) -> None:
+    """Whatever its range says: codes wrap as C's conversion does (known-bugs.md 41, 42)."""
+    values = np.array([-1, 0, 255.6, 300, 65536 + 7, -70000, 1e10, np.nan, np.inf], np.float32)
+    codes = quantize(values, QuantInfo(0.0, 1.0, *limits), np.dtype(np.uint8))
+    assert codes.tolist() == [255, 0, 0, 44, 7, 144, 0, 0, 0]

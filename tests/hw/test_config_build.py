@@ -178,6 +178,12 @@ def test_programs_that_break_off(contents: dict[int, bytes], bitmaps: dict[str, 
     assert expected in why(run_of(contents, **bitmaps))
 
 
+def test_a_start_behind_what_was_written() -> None:
+    """Of a block whose first bytes somebody wrote, too."""
+    steps = [*records(0, *build.l3_records(0, {0: build.packet(0, 0xE00000, [1], link=0)})), trigger(0, 0x100)]
+    assert "nobody wrote there" in why(carried_out(HAILO8, steps))
+
+
 def nops() -> Iterator[bytes]:
     """Every block of L3 full of NOPs, each linked to the next: half a million packets."""
     for block in range(127):
