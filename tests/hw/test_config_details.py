@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from emu.chips.chips import load
 from emu.hw.config import build
@@ -29,6 +30,7 @@ from emu.sequencer.configuration import (
     ConfigurationList,
     LcuInterrupt,
     Step,
+    TriggerSequencer,
     WriteData,
 )
 from tests.hw.test_config_build import carried_out, example, records, ring
@@ -113,7 +115,7 @@ def crossbar(**words: int) -> Routing:
 
 
 def test_links_between_tables_agree_by_their_number() -> None:
-    """Source 16 + n of a table is what word 24 + n of the next one feeds, source 24 + n word 16 + n of the one before."""
+    """Source 16 + n of a table is what word 24 + n of the next feeds, source 24 + n word 16 + n of the one before."""
     for table, source, neighbour, word in ((0, 16, 1, 24), (2, 24, 1, 16)):
         agreeing = {f"t{table}_0": source + 3, f"t{neighbour}_{word + 3}": 0}
         assert not list(crossbar(**agreeing).hazards("x", {}))
@@ -165,7 +167,7 @@ def block_of(number: int, value: int) -> bytes:
     ],
 )
 def test_what_a_dynamic_list_overwrites(second: list[Step], why: str) -> None:
-    """1xh, several contexts: the memory of a sub-cluster is written behind the LCU that is done with it (units.md 4)."""
+    """1xh, several contexts: memory of a sub-cluster is written behind the LCU that is done with it (units.md 4)."""
     lists = [("preliminary", None, records(0, block_of(0, 1))), ("dynamic 0", 0, second), ("dynamic 1", 1, [])]
     executor = Executor(HAILO1XH)
     runs = [executor.execute(ConfigurationList(name, at, tuple(steps), ())) for name, at, steps in lists]
@@ -180,3 +182,16 @@ def test_a_config_done_that_comes_too_late_is_missed_when_it_is_awaited() -> Non
     device.logic.raised[19] = 7
     assert device.logic.take_config_done(19, 9) == 7 and not device.logic.raised
     assert len(device.logic.hazards) == 1
+
+
+def test_pages_of_l2_that_a_program_writes() -> None:
+    """A field of 2 bits a sub-cluster says where its data begin, which then go on to the end (chip-config.md 3)."""
+    configuration = example()
+    preliminary, *others = configuration.lists
+    steps = tuple(
+        step._replace(active_l2=0b1001, l2_write=(0b10 << 6, 0, 0, 0)) if isinstance(step, TriggerSequencer) else step
+        for step in preliminary.steps
+    )
+    (entry,) = chip_report(replace(configuration, lists=(replace(preliminary, steps=steps), *others)))
+    pages = [{"sub_cluster": 0, "pages": [0, 1, 2, 3]}, {"sub_cluster": 3, "pages": [2, 3]}]
+    assert entry["clusters"][0]["l2_pages"] == pages

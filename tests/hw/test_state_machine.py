@@ -16,7 +16,6 @@ from emu.hw.hostmem import HostMemory
 from emu.trace.events import Event, Kind, Tracer
 from emu.wire.control import ContextSwitchStatus, Opcode, change_context_switch_status, encode_request
 from tests.hw.lists import (
-    configuring,
     INTER_IN,
     INTER_OUT,
     PAGE,
@@ -26,6 +25,7 @@ from tests.hw.lists import (
     bursts,
     config_off,
     config_on,
+    configuring,
     double,
     fetch,
     single,

@@ -1,4 +1,4 @@
-"""Every firmware status has the number and the name of the public header, which the tests carry as a list of their own."""
+"""Every firmware status has the number and the name of the public header, of which the tests carry a list."""
 
 from __future__ import annotations
 
