@@ -149,3 +149,11 @@ def test_planes_as_pixels_that_are_then_taken_apart(
     expected = [slow.quantize(float(value), qp, 8 * dtype.itemsize) for value in pixels.transpose(0, 2, 1).flat]
     assert frame[:, :, :width].reshape(-1).tolist() == expected
     assert (frame[:, :, width:] == 99).all()
+
+
+@pytest.mark.parametrize("limits", [(0.0, 0.0), (0.0, 255.0), (-4.0, 4.0)])
+def test_the_identity_never_clips(limits: tuple[float, float]) -> None:
+    """Whatever its range says: codes wrap as C's conversion does (known-bugs.md 41, 42)."""
+    values = np.array([-1, 0, 255.6, 300, 65536 + 7, -70000, 1e10, np.nan, np.inf], np.float32)
+    codes = quantize(values, QuantInfo(0.0, 1.0, *limits), np.dtype(np.uint8))
+    assert codes.tolist() == [255, 0, 0, 44, 7, 144, 0, 0, 0]

@@ -217,6 +217,14 @@ def test_a_box_wholly_above_or_left_of_the_image_is_refused() -> None:
     assert refusal.value.status is HailoStatus.HAILO_INVALID_OPERATION
 
 
+@pytest.mark.parametrize("edges", [(0.0, 0.5), (0.5, 0.0), (0.0, 0.0)])
+def test_a_box_that_ends_at_the_first_row_or_column_is_not_refused(edges: tuple[float, float]) -> None:
+    """0 converts to unsigned (known-bugs.md 24)."""
+    op, (bottom, right) = seg_op((320, 320)), edges
+    box = np.array([-0.25, -0.25, bottom, right], np.float32)
+    assert op._inclusive_edges(box) == (0, 0, 320 * bottom, 320 * right)
+
+
 def test_proto_layers_that_cannot_be_read() -> None:
     with pytest.raises(HailoError, match="proto layer"):
         Yolov5Seg(

@@ -17,8 +17,10 @@ from emu.graph.ops.elementwise import Binary, BinaryFunction, Eltwise, EltwiseMo
 from emu.graph.ops.linear import FullConnection, Gemm, MatMul
 from emu.graph.ops.move import Concat, Flatten, Permute, Reshape, Squeeze, Unsqueeze
 from emu.graph.ops.norm import BatchNorm, BiasAdd, L2Norm, LocalResponseNorm, Scale
+from emu.graph.ops.parametric import Clip
 from emu.graph.ops.pool import Pool, PoolMode
 from emu.graph.ops.quantised import QuantisedProduct, Scheme
+from emu.graph.ops.slicing import Tile
 from emu.graph.ops.softmax import Softmax
 from emu.graph.ops.window import PadRule
 from tests.onnx_session import onnx_session
@@ -115,6 +117,23 @@ def test_conv(seed: int):
     for got in both(op, x, weight, bias):
         close_to_onnx(got, want)
         assert (np.abs(got - wide) <= 2 * np.sqrt(terms) * 2.0**-23 * size + 1e-30).all()
+
+
+def test_a_3x3_convolution_in_groups_reads_its_own_channels_alone():
+    """Large enough for the transformed form, which knows one group only."""
+    random = np.random.default_rng(3)
+    x, weight = normal(random, 1, 64, 40, 40), normal(random, 64, 32, 3, 3)
+    for got in both(Conv(pads=(1, 1, 1, 1), groups=2), x, weight, None):
+        halves = [both(Conv(pads=(1, 1, 1, 1)), x[:, at : at + 32], weight[at : at + 32], None)[1] for at in (0, 32)]
+        np.testing.assert_allclose(got, np.concatenate(halves, axis=1), rtol=1e-4, atol=1e-4)
+
+
+def test_none_of_a_tensor_and_a_range_of_one_value():
+    x = np.ones((2, 3), np.float32)
+    for got in both(Tile((0, 2)), x):
+        assert got.shape == (0, 6)
+    for got in both(Clip(0.5, 0.5), x):
+        assert (got == 0.5).all()
 
 
 @pytest.mark.parametrize("seed", SEEDS)

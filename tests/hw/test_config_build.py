@@ -118,6 +118,15 @@ def test_records_of_1xh_and_every_flip_of_one() -> None:
         assert found.broken or not found.is_right.any() or not len(found), bit
 
 
+@pytest.mark.parametrize("fence", [False, True])
+def test_a_record_is_a_fence_where_it_says_so(fence: bool) -> None:
+    for one in (
+        build.record(HAILO1XH, 0x10000000 + L3, bytes(16), fence=fence),
+        build.register(HAILO1XH, 0x2A000168, 1, fence=fence),
+    ):
+        assert [bool(flag) for flag in read_run(HAILO1XH, one, 0).is_fence] == [fence]
+
+
 def test_decoding_resumes_behind_a_damaged_border() -> None:
     """A length that is too large swallows nothing but its own record (chip-config.md 8)."""
     good = [build.register(HAILO1XH, 0x2A000168 + 4 * n, n) for n in range(5)]
@@ -163,6 +172,8 @@ def test_a_program_over_several_blocks() -> None:
         ({0: build.packet(3, 0xE00000, [1])}, {}, "names block 3 without a link"),
         ({0: build.packet(0, 0xE00000, [1] * 9)[:24]}, {}, "9 words, 4 were written"),
         ({0: build.packet(0, 0xE00000, [1], kind=6)}, {}, "scatter kind 6"),
+        ({0: build.packet(0, 0xE00002, [1], link=0)}, {}, "address 0xe00002 is no multiple of 4"),
+        ({0: build.packet(0, 0xE00004, [1], link=0)}, {}, "no end marker"),
         (build.program([0], [build.Scatter(1, 0, [1] * 7)]), {}, "none is active"),
         (
             build.program([0], [build.Scatter(1, 0, [1] * 13)]),
@@ -176,6 +187,12 @@ def test_a_program_over_several_blocks() -> None:
 )
 def test_programs_that_break_off(contents: dict[int, bytes], bitmaps: dict[str, int], expected: str) -> None:
     assert expected in why(run_of(contents, **bitmaps))
+
+
+def test_a_start_behind_what_was_written() -> None:
+    """Of a block whose first bytes somebody wrote, too."""
+    steps = [*records(0, *build.l3_records(0, {0: build.packet(0, 0xE00000, [1], link=0)})), trigger(0, 0x100)]
+    assert "nobody wrote there" in why(carried_out(HAILO8, steps))
 
 
 def nops() -> Iterator[bytes]:

@@ -342,3 +342,13 @@ def test_memory_of_two_runs_can_be_compared() -> None:
     assert list(difference(memory(5), memory(5))) == []
     (found,) = difference(memory(5), memory(6))
     assert (found.address, found.before, found.after) == (0x20000684, b"\5\0\0\0", b"\6\0\0\0")
+
+
+def test_the_first_message_of_a_kind_takes_longer_and_only_that_one() -> None:
+    """As GET_DEVICE_INFORMATION did on a real Hailo-8L (silicon-facts.md b)."""
+    device, took = Device(load("hailo8l"), "4.23"), []
+    for _ in range(3):
+        began = device.clock.time
+        device.control(encode_request(Opcode.GET_DEVICE_INFORMATION))
+        took.append(device.clock.time - began)
+    assert took[0] == 457_000 and took[1] == took[2] < took[0]

@@ -70,3 +70,10 @@ def test_without_timing_the_core_takes_no_time_and_what_moves_the_bytes_decides(
     assert flow.latency_ns == pytest.approx(2 * profile.link.transfer_ns + one_way)
     assert flow.interval_ns == pytest.approx(one_way) and flow.bound_by == "input dma"
     assert (flow.traffic.h2d_bytes, flow.traffic.d2h_bytes) == (FRAME, FRAME)
+
+
+def test_registers_of_a_unit_count_as_writes_of_their_region() -> None:
+    device = Device(load("hailo8"), RUNTIME)
+    device.memory.write_unit(((0x18800004, 1), (0x18800008, 2), (0x1880000C, 3)))
+    (use,) = [use for use in device.memory.use if use.writes]
+    assert (use.writes, use.bytes_written, device.memory.register_writes) == (3, 12, 3)

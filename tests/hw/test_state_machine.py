@@ -25,6 +25,7 @@ from tests.hw.lists import (
     bursts,
     config_off,
     config_on,
+    configuring,
     double,
     fetch,
     single,
@@ -395,3 +396,22 @@ def test_a_cache_signal_without_a_wait_is_kept() -> None:
     device = Device(load("hailo15h"), "5.2", HostMemory())
     device.control(encode_request(Opcode.CONTEXT_SWITCH_SIGNAL_CACHE_UPDATED))
     assert device.cache.signals == 1
+
+
+@pytest.mark.parametrize("device", ["hailo8", "hailo15h"])
+def test_run_asap_with_opaque_configuration_goes_on_with_the_second_on_every_chip(device: str) -> None:
+    """Only configuration that acts lets context 0's list load context 1 under it (units.md 4)."""
+    lists = double(asap=1, device=device)
+    lists.preliminary = configuring(device)
+    lists.preliminary[-1:-1] = lists.dynamic[0][:6]
+    assert _order(lists, 3)[:5] == ["activation", "preliminary", "dynamic_1", "dynamic_0", "dynamic_1"]
+
+
+@pytest.mark.parametrize(("make", "asap", "own"), [(single, 1, True), (double, 0, True), (double, 1, False)])
+def test_which_lists_configure_context_0(make: Callable[..., Lists], asap: int, own: bool) -> None:
+    """Where the preliminary list is context 0's first run, its own list only restores what that one wrote."""
+    application = make(asap=asap).session().chip.applications[0]
+    lists = [f"0/{name}" for name in ("activation", "preliminary", *(["dynamic_0"] if own else []))]
+    assert list(application.configuring(application.dynamic[0])) == lists
+    if len(application.dynamic) > 1:
+        assert len(application.configuring(application.dynamic[1])) == 3

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import math
+from random import Random
+from types import SimpleNamespace
 
+import pytest
+from msgspec.structs import replace
+
+from emu.chips.consts import HwConsts
 from emu.chips.runtimes import device_profile, runtime_names, runtime_profile
 from emu.errors import HailoError
 from emu.hef.formats import Shape
@@ -11,7 +17,7 @@ from emu.sequencer.caches import CacheManager
 from emu.sequencer.channels import LayerType
 from emu.sequencer.host import HostMemory, HostSettings
 from emu.sequencer.layers import EdgeLayer
-from emu.sequencer.periph import calculate_periph
+from emu.sequencer.periph import _optimize_credits, calculate_periph
 from emu.sequencer.program import Direction
 from emu.sequencer.requirements import boundary_queue_size
 
@@ -55,6 +61,48 @@ def test_the_periph_buffers_of_a_ddr_frame_stop_at_16_bits(
     layer = edge_layer(LayerType.DDR, Direction.D2H, Shape(1, 512, 1), (1024, core_buffers))
     registers = calculate_periph(layer, 512, runtime_profile(runtime), device, device.hw_consts, False)
     assert (registers.periph_bytes_per_buffer, registers.periph_buffers_per_frame) == (512, periph_buffers)
+
+
+@pytest.mark.parametrize(("burst", "fits"), [(16, True), (17, False)])
+def test_the_bursts_of_an_nms_frame_stop_at_16_bits(burst: int, fits: bool) -> None:
+    """65,535 buffers of a box each are the most (vdma.md 4)."""
+    device, runtime = device_profile("hailo8"), runtime_profile("5.2")
+    nms = SimpleNamespace(bbox_size=burst, burst_size=1)
+    boxes = 0xFFFF if fits else 0x10000
+    layer = replace(edge_layer(LayerType.BOUNDARY, Direction.D2H, Shape(1, boxes, burst)), nms_info=nms)
+
+    def registers() -> tuple[int, int]:
+        found = calculate_periph(layer, 512, runtime, device, device.hw_consts, False)
+        return found.periph_bytes_per_buffer, found.periph_buffers_per_frame
+
+    if fits:
+        assert registers() == (burst, boxes)
+    else:
+        with pytest.raises(HailoError, match="NMS periph"):
+            registers()
+
+
+def fewer_buffers(size: int, buffers: int, consts: HwConsts) -> tuple[int, int]:
+    """vdma.md 4, the power-mode optimisation, as it stands there."""
+    frame = size * buffers
+    most = max(consts.max_acceptable_bytes_per_buffer, size)
+    for count in range(math.ceil(frame / most), min(frame, consts.max_periph_buffers_per_frame)):
+        divides = frame // consts.fifo_word_granularity % count == 0
+        if divides and frame / count <= consts.max_periph_bytes_per_buffer:
+            return frame // count, count
+    return (size, buffers) if consts.max_periph_buffers_per_frame < frame else (1, frame)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_fewer_larger_buffers(seed: int) -> None:
+    rng = Random(seed)
+    for _ in range(20):
+        size, buffers = 8 * rng.randrange(1, 300), rng.randrange(1, 400)
+        consts = device_profile("hailo8").hw_consts._replace(
+            max_acceptable_bytes_per_buffer=rng.choice((256, 1000, 2048, 3000)),
+            max_periph_bytes_per_buffer=rng.choice((1500, 2048, 16383)),
+        )
+        assert _optimize_credits(size, buffers, consts) == fewer_buffers(size, buffers, consts), (size, buffers, consts)
 
 
 def pair(reads: int, writes: int) -> list[EdgeLayer]:
