@@ -179,9 +179,9 @@ def measured() -> Iterator[Vector]:
             covers.append(Opcode.RUN_BIST_TEST.name)
         if name == "malformed":
             covers.append(Opcode.CONFIG_STREAM.name)
-            covers.append(S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER.name)
+            covers.append(S.HAILO_CONTROL_STATUS_OVERRUN_AT_PARAMETER.name)
         if name == "hw-infer-without-channels":
-            covers += [S.STATUS_UNINITIALIZED.name, Opcode.CHANGE_HW_INFER_STATUS.name]
+            covers += [S.HAILO_STATUS_UNINITIALIZED.name, Opcode.CHANGE_HW_INFER_STATUS.name]
         yield _vector(name, f"is answered by {status.name}", Basis.MEASURED, "silicon-facts.md d", steps, *covers)
     for name, data, number in (
         ("empty-context", b"", 0x40130004),
@@ -305,11 +305,11 @@ def _framing() -> Iterator[Vector]:
     parse = S.CONTROL_PROTOCOL_STATUS_PARSE_COMMAND_FAILED
     plain = encode_request(Opcode.IDENTIFY)
     for name, data, minor in (
-        ("cut-off", plain[:10], S.CONTROL_STATUS_OVERRUN_BEFORE_PARAMETERS),
-        ("another-version", b"\0\0\0\3" + plain[4:], S.CONTROL_STATUS_INVALID_VERSION),
-        ("an-acknowledgement", plain[:4] + b"\0\0\0\1" + plain[8:], S.CONTROL_STATUS_CONTROL_ACK_RECEIVED),
+        ("cut-off", plain[:10], S.HAILO_CONTROL_STATUS_OVERRUN_BEFORE_PARAMETERS),
+        ("another-version", b"\0\0\0\3" + plain[4:], S.HAILO_CONTROL_STATUS_INVALID_VERSION),
+        ("an-acknowledgement", plain[:4] + b"\0\0\0\1" + plain[8:], S.HAILO_CONTROL_STATUS_CONTROL_ACK_RECEIVED),
         ("bytes-left-over", plain + b"\0", S.CONTROL_PROTOCOL_PART_OF_THE_MESSAGE_NOT_PARSED),
-        ("too-long", plain + bytes(MAX_MESSAGE_SIZE), S.CONTROL_PROTOCOL_STATUS_REQUEST_LENGTH_OVERFLOW),
+        ("too-long", plain + bytes(MAX_MESSAGE_SIZE), S.CONTROL_PROTOCOL_STATUS_REQUSET_LENGTH_OVERFLOW),
     ):
         yield _vector(
             f"message-{name}",
@@ -320,8 +320,8 @@ def _framing() -> Iterator[Vector]:
             minor.name,
         )
     for name, opcode, status in (
-        ("no-such-opcode", OPCODES, S.CONTROL_STATUS_INVALID_OPCODE),
-        ("opcode-that-is-not-served", OPCODES - 2, S.CONTROL_STATUS_UNSUPPORTED_OPCODE),
+        ("no-such-opcode", OPCODES, S.HAILO_CONTROL_STATUS_INVALID_OPCODE),
+        ("opcode-that-is-not-served", OPCODES - 2, S.HAILO_CONTROL_STATUS_UNSUPPORTED_OPCODE),
     ):
         steps = [asked(opcode, major=status)]
         yield _vector(

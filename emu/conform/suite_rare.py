@@ -78,7 +78,7 @@ def measurements() -> Iterator[Vector]:
 
 def others() -> Iterator[Vector]:
     """What nobody but the firmware knows is refused."""
-    unsupported = S.CONTROL_STATUS_UNSUPPORTED_OPCODE
+    unsupported = S.HAILO_CONTROL_STATUS_UNSUPPORTED_OPCODE
     yield _alone(
         "dataflow-interrupt",
         "no interrupt can be set from outside",

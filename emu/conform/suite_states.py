@@ -68,7 +68,7 @@ def configuring() -> Iterator[Vector]:
     )
     for name, before, request, status in (
         ("context-too-many", all_of, context(1, NOTHING),
-         S.CONTEXT_SWITCH_STATUS_CONTEXT_INFO_RECEIVED_TOO_MANY_CONTEXTS),
+         S.CONTEXT_SWITCH_TASK_STATUS_CONTEXT_INFO_RECEIVED_TOO_MANY_CONTEXTS),
         ("context-of-no-type", all_of[:1], context(9, NOTHING), S.CONTEXT_SWITCH_STATUS_INVALID_CONTEXT_TYPE),
         ("contexts-more-than-any", [], many_contexts, S.CONTEXT_SWITCH_STATUS_INVALID_DYNAMIC_CONTEXT_COUNT),
         ("contexts-none", [], no_contexts, S.CONTEXT_SWITCH_STATUS_INVALID_DYNAMIC_CONTEXT_COUNT),
@@ -89,7 +89,7 @@ def configuring() -> Iterator[Vector]:
     again = [control(header("hailo8"))] * many
     full = S.CONTEXT_SWITCH_STATUS_INVALID_APPLICATION_INDEX
     yield _refused("applications-too-many", full, [*again, control(header("hailo8"), major=full)], made)
-    missing = S.CONTEXT_SWITCH_STATUS_DOWNLOAD_ACTION_LIST_INVALID_CONTEXT_INDEX
+    missing = S.CONTEXT_SWITCH_TASK_STATUS_DOWNLOAD_ACTION_LIST_INVALID_CONTEXT_INDEX
     third = (bytes(4), b"\1", (7).to_bytes(2, "little"), bytes(2))
     yield _refused(
         "download-of-no-context",
@@ -139,7 +139,7 @@ def integrated() -> Iterator[Vector]:
     )
     records = b"".join(build.register(HAILO1XH, 0x10000000 + 4 * at, at) for at in range(64))
     for fetched, status in (
-        (65, S.CSM_CONFIG_MANAGER_STATUS_CSM_BURST_COUNTER_NOT_ZERO),
+        (65, S.CSM_CONFIG_MANAGER_STATUS_CSM_BURST_COUNTER_IS_NOT_ZERO),
         (63, S.CSM_CONFIG_MANAGER_STATUS_CSM_FIFO_NOT_EMPTY),
     ):
         made = single(device=INTEGRATED, config=records)

@@ -31,7 +31,7 @@ Parameters = tuple[bytes, ...]
 
 UNKNOWN_OPCODE = 0xFFFFFFFF
 # the second status of a reply where the real device was seen to set one (silicon-facts.md d)
-MINOR = {S.CONTROL_PROTOCOL_STATUS_INVALID_CHANNELS_INFO_LENGTH: S.STATUS_UNINITIALIZED}
+MINOR = {S.CONTROL_PROTOCOL_STATUS_INVALID_CHANNELS_INFO_LENGTH: S.HAILO_STATUS_UNINITIALIZED}
 MAX_DOWNLOAD_SIZE = 1439
 MAX_CONTEXT_SIZE = 0xFFFF  # the offset of a download is a u16
 _BREAKPOINT_SET, _BREAKPOINT_CONTINUE, _BREAKPOINT_CLEAR = range(3)
@@ -82,7 +82,7 @@ class Controls:
             if handler is None:
                 known = request.opcode < OPCODES
                 raise FirmwareStopError(
-                    S.CONTROL_STATUS_UNSUPPORTED_OPCODE if known else S.CONTROL_STATUS_INVALID_OPCODE, name
+                    S.HAILO_CONTROL_STATUS_UNSUPPORTED_OPCODE if known else S.HAILO_CONTROL_STATUS_INVALID_OPCODE, name
                 )
             self.device.wire.messages.check(request.opcode, request.parameters)
             parameters = handler(request.parameters)
@@ -217,7 +217,7 @@ class Controls:
         require(kind in CONTEXT_TYPES, S.CONTEXT_SWITCH_STATUS_INVALID_CONTEXT_TYPE, f"context type {kind}")
         require(
             not application.complete,
-            S.CONTEXT_SWITCH_STATUS_CONTEXT_INFO_RECEIVED_TOO_MANY_CONTEXTS,
+            S.CONTEXT_SWITCH_TASK_STATUS_CONTEXT_INFO_RECEIVED_TOO_MANY_CONTEXTS,
             f"more than {application.expected_contexts} contexts",
         )
         expected = application.next_type()
@@ -356,7 +356,7 @@ class Controls:
         contexts = [one for one in application.contexts if one.type == kind]
         require(
             index < len(contexts),
-            S.CONTEXT_SWITCH_STATUS_DOWNLOAD_ACTION_LIST_INVALID_CONTEXT_INDEX,
+            S.CONTEXT_SWITCH_TASK_STATUS_DOWNLOAD_ACTION_LIST_INVALID_CONTEXT_INDEX,
             f"context {index} of {len(contexts)}",
         )
         data = contexts[index].stamped()

@@ -86,13 +86,13 @@ class RareControls:
 
     def _set_dataflow_interrupt(self, parameters: Parameters) -> Parameters:
         # which interrupts there are, and what becomes of one that is set, no source tells
-        raise FirmwareStopError(S.CONTROL_STATUS_UNSUPPORTED_OPCODE, "interrupts cannot be set from outside")
+        raise FirmwareStopError(S.HAILO_CONTROL_STATUS_UNSUPPORTED_OPCODE, "interrupts cannot be set from outside")
 
     def _set_clock(self, parameters: Parameters) -> Parameters:
         wanted, clock = int.from_bytes(parameters[0], "big"), round(self.device.profile.nn_hz)
         require(
             wanted == clock,
-            S.CONTROL_STATUS_UNSUPPORTED_OPCODE,
+            S.HAILO_CONTROL_STATUS_UNSUPPORTED_OPCODE,
             f"{wanted} Hz: the clock is {clock} Hz from power-on (clock_mhz); which others are allowed no source tells",
         )
         return ()

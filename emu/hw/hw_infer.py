@@ -63,7 +63,9 @@ class HwInfer:
             f"boundary channel mode {mode}",
         )
         require(
-            mode == DESCRIPTORS, S.CONTROL_STATUS_UNSUPPORTED_OPCODE, "continuous boundary buffers are not modelled"
+            mode == DESCRIPTORS,
+            S.HAILO_CONTROL_STATUS_UNSUPPORTED_OPCODE,
+            "continuous boundary buffers are not modelled",
         )
         return applications[index]
 

@@ -47,7 +47,7 @@ class BurstCreditsTask(Unit):
     def add(self, job: BurstJob) -> None:
         require(
             not self.running,
-            S.BURST_CREDITS_TASK_STATUS_ADD_ACTION_WHILE_NOT_IDLE,
+            S.BURST_CREDITS_TASK_STATUS_TRYING_TO_ADD_ACTION_WHILE_NOT_IN_IDLE_STATE,
             lambda: f"stream {job.stream} added while the burst-credits task runs",
         )
         require(
@@ -60,12 +60,12 @@ class BurstCreditsTask(Unit):
     def start(self) -> None:
         require(
             not self.running,
-            S.BURST_CREDITS_TASK_STATUS_INFER_WHILE_IN_INFER,
+            S.BURST_CREDITS_TASK_STATUS_TRYING_TO_CHANGE_STATE_TO_INFER_WHILE_ALREADY_IN_INFER,
             "the burst-credits task is already running",
         )
         require(
             bool(self.jobs),
-            S.BURST_CREDITS_TASK_STATUS_NO_CONFIGURED_ACTIONS,
+            S.BURST_CREDITS_TASK_STATUS_TASK_NO_CONFIGURED_ACTIONS,
             "the burst-credits task has no configured inputs",
         )
         self.running = True
@@ -116,7 +116,7 @@ class DdrBufferingTask(Unit):
     def add(self, pair: DdrPair, batch: int) -> None:
         require(
             not self.running,
-            S.DDR_BUFFER_STATUS_ADD_PAIR_WHILE_NOT_IDLE,
+            S.DDR_BUFFER_STATUS_TRYING_TO_ADD_DDR_PAIR_WHILE_NOT_IN_IDLE_STATE,
             lambda: f"DDR pair {pair.d2h} -> {pair.h2d} added while the task runs",
         )
         require(
@@ -127,8 +127,12 @@ class DdrBufferingTask(Unit):
         self.pairs[pair.d2h] = pair
 
     def start(self) -> None:
-        require(not self.running, S.DDR_BUFFER_STATUS_CHANGE_TO_INFER_WHILE_IN_INFER, "the DDR task is already running")
-        require(bool(self.pairs), S.DDR_BUFFER_STATUS_NO_DDR_PAIRS, "the DDR task has no pairs")
+        require(
+            not self.running,
+            S.DDR_BUFFER_STATUS_TRYING_TO_CHANGE_STATE_TO_INFER_WHILE_ALREADY_DURING_INFER,
+            "the DDR task is already running",
+        )
+        require(bool(self.pairs), S.DDR_BUFFER_STATUS_NO_DDR_PAIRS_TO_RUN_INFER_ON, "the DDR task has no pairs")
         self.running = True
 
     def count_frames(self, frames: int) -> None:

@@ -347,7 +347,7 @@ class Vdma(Unit):
             )
             require(
                 info.dma_address % info.desc_page_size == 0,
-                S.VDMA_SERVICE_STATUS_CCB_BASE_ADDRESS_NOT_IN_MASK,
+                S.VDMA_SERVICE_STATUS_CCB_BASE_ADDRESS_IS_NOT_IN_MASK,
                 lambda: (
                     f"continuous buffer at 0x{info.dma_address:X} is not aligned to its page of {info.desc_page_size}"
                 ),
@@ -355,10 +355,10 @@ class Vdma(Unit):
         else:
             require(
                 info.dma_address % DESCRIPTOR_BASE_ALIGNMENT == 0,
-                S.VDMA_SERVICE_STATUS_HOST_DESCRIPTOR_BASE_ADDRESS_IS_NOT_64KB_ALIGNED,
+                S.VDMA_SERVICE_STATUS_HOST_DESCRITPOR_BASE_ADDRESS_IS_NOT_64KB_ALIGNED,
                 lambda: f"descriptor list at 0x{info.dma_address:X} is not aligned to 64 KiB",
             )
-        require(info.total_desc_count > 0, S.VDMA_SERVICE_STATUS_INVALID_CHANNEL_DEPTH, "a list of 0 descriptors")
+        require(info.total_desc_count > 0, S.VDMA_SERVICE_STATUS_INVALID_VDMA_CHANNEL_DEPTH, "a list of 0 descriptors")
         depth = MAX_CONTINUOUS_DEPTH if continuous else MAX_DEPTH
         require(
             info.total_desc_count <= depth,

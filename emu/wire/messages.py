@@ -412,21 +412,21 @@ class Messages:
 def damage(data: bytes) -> S | None:
     """What is wrong with the framing of a request; None where it can be read to its last byte."""
     if len(data) < REQUEST_HEADER.size:
-        return S.CONTROL_STATUS_OVERRUN_BEFORE_PARAMETERS
+        return S.HAILO_CONTROL_STATUS_OVERRUN_BEFORE_PARAMETERS
     if len(data) > MAX_MESSAGE_SIZE:
-        return S.CONTROL_PROTOCOL_STATUS_REQUEST_LENGTH_OVERFLOW
+        return S.CONTROL_PROTOCOL_STATUS_REQUSET_LENGTH_OVERFLOW
     version, flags, _, _, count = REQUEST_HEADER.unpack_from(data)
     if version != PROTOCOL_VERSION:
-        return S.CONTROL_STATUS_INVALID_VERSION
+        return S.HAILO_CONTROL_STATUS_INVALID_VERSION
     if flags & FLAG_ACK:
-        return S.CONTROL_STATUS_CONTROL_ACK_RECEIVED
+        return S.HAILO_CONTROL_STATUS_CONTROL_ACK_RECEIVED
     position = REQUEST_HEADER.size
     for _ in range(count):
         if len(data) - position < PARAMETER_LENGTH.size:
-            return S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER
+            return S.HAILO_CONTROL_STATUS_OVERRUN_AT_PARAMETER
         position += PARAMETER_LENGTH.size + PARAMETER_LENGTH.unpack_from(data, position)[0]
         if position > len(data):
-            return S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER
+            return S.HAILO_CONTROL_STATUS_OVERRUN_AT_PARAMETER
     return None if position == len(data) else S.CONTROL_PROTOCOL_PART_OF_THE_MESSAGE_NOT_PARSED
 
 

@@ -208,6 +208,14 @@ def test_made_up_on_chip_frames_hold_few_boxes() -> None:
     assert 0 < counts[0] <= 80 and counts[1] > 1000
 
 
+def test_few_boxes_of_many_classes_are_still_one_of_each_at_most() -> None:
+    """A share below one box is one box: otherwise no class had any."""
+    info = NmsInfo(80, 100, 8000, 8, 1, False, NmsDefuseInfo(0, ""), 1, NmsBurstType.H8_BBOX)
+    noise = np.random.default_rng(5).integers(0, 256, nms_hw_frame_size(info), np.uint8)
+    counts = {words.size for words in class_words(frame_from_noise(noise, info, 8), info)}
+    assert counts == {0, 1}
+
+
 @needs_shared
 def test_streams_that_are_real_are_left_as_they_are() -> None:
     group = hef_infos(open_hef(SHARED / "hef" / "yolov8n_320_nms.v2.hailo8.hef")).network_groups[0]

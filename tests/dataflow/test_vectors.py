@@ -12,7 +12,7 @@ from emu.dataflow.mux import Demuxer
 from emu.dataflow.nms_wire import NmsOutputTransform, fuse, nms_transfer_size, read_nms_frame
 from emu.dataflow.postprocess.base import PostProcess
 from emu.dataflow.postprocess.iou import parse_by_class
-from emu.dataflow.postprocess.nms import Detections, NmsConfig, fill_by_class, fill_by_score, iou, remove_overlapping
+from emu.dataflow.postprocess.nms import Detections, NmsConfig, fill_by_class, fill_by_score, remove_overlapping
 from emu.dataflow.postprocess.softmax import softmax
 from emu.dataflow.quantize import dequantize, quantize
 from emu.errors import HailoError, HailoStatus
@@ -24,6 +24,7 @@ from emu.hef.formats import (
     nms_hw_frame_size,
 )
 from emu.hef.runtime import library_rules
+from tests.dataflow import slow
 from tests.dataflow.specs import (
     filled,
     format_of,
@@ -213,8 +214,14 @@ def test_seg_limvals(case: Case) -> None:
 @pytest.mark.parametrize("case", vectors("nms_core"))
 def test_nms_core(case: Case) -> None:
     if "pairs" in case:
-        found = [iou(*np.array(pair, np.float32)).tobytes().hex() for pair in case["pairs"]]
-        assert found == [value["hex"] for value in case["values"]]
+        for pair, value in zip(case["pairs"], case["values"], strict=True):
+            (overlap,) = np.frombuffer(bytes.fromhex(value["hex"]), np.float32)
+            boxes = np.array(pair, np.float32)
+            assert slow.iou(*boxes).tobytes().hex() == value["hex"]
+            for threshold in (np.float64(overlap), np.nextafter(np.float64(overlap), 2)):
+                two = Detections.of(boxes, np.array([0.9, 0.8], np.float32), np.zeros(2, np.intp))
+                _, counts = remove_overlapping(two, 1, float(threshold))
+                assert counts.tolist() == [2 - (overlap >= threshold)], (pair, threshold)
         return
     spec = case["spec"]
     rows = np.array(spec["dets"], np.float64).reshape(-1, 6)

@@ -169,7 +169,7 @@ def test_the_command(emu) -> None:  # type: ignore[no-untyped-def]
     document = json.loads(out)
     assert document["number"] == 0x40130016
     assert document["kind"] == "firmware status"
-    assert document["name"].startswith("CONTEXT_SWITCH_STATUS_MISALIGNMENT")
+    assert document["name"].startswith("CONTEXT_SWTICH_STATUS_MISALIGNMENT")
     assert document["text"]
     code, out, _ = emu("explain", "26")
     assert code == 0

@@ -92,7 +92,7 @@ def test_bursts_execute_records_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("fetched", "status"),
     [
-        (65, S.CSM_CONFIG_MANAGER_STATUS_CSM_BURST_COUNTER_NOT_ZERO),
+        (65, S.CSM_CONFIG_MANAGER_STATUS_CSM_BURST_COUNTER_IS_NOT_ZERO),
         (63, S.CSM_CONFIG_MANAGER_STATUS_CSM_FIFO_NOT_EMPTY),
     ],
 )

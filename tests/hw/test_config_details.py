@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from emu.chips.chips import load
 from emu.hw.config import build
 from emu.hw.config.addresses import L3 as L3_ADDRESS
-from emu.hw.config.addresses import MAPS
+from emu.hw.config.addresses import L3_BLOCK, MAPS
 from emu.hw.config.agreement_order import order_hazards
 from emu.hw.config.execute import Executor
 from emu.hw.config.l3 import L3
@@ -173,6 +173,22 @@ def test_what_a_dynamic_list_overwrites(second: list[Step], why: str) -> None:
     runs = [executor.execute(ConfigurationList(name, at, tuple(steps), ())) for name, at, steps in lists]
     found = [hazard.what for hazard in overwriting_hazards(runs, MAPS[HAILO1XH])]
     assert len(found) == bool(why) and all(why in what for what in found)
+
+
+@pytest.mark.parametrize(("lcu", "why"), [(5, ""), (2, "written behind LCU 2, it is LCU 5's")])
+def test_a_block_belongs_to_the_lcu_of_the_next_command(lcu: int, why: str) -> None:
+    """1xh: what the preliminary list wrote before LCU 5 was started is overwritten behind LCU 5 (units.md 4)."""
+    start = build.packet(3, 0x800000 + 5 * 0x20000 + 0x19C, [1])
+    program = start + build.packet(3, 0xF0014C, [0xBAAB], link=3)
+    written = [block_of(0, 1), build.record(HAILO1XH, 0x10000000 + L3_ADDRESS + 3 * L3_BLOCK, program)]
+    preliminary = [*records(0, *written), *records(1, build.command(0, 1, 3, 0, 0))]
+    preliminary += [*records(2, build.command(0, 2, 3, 0, 0)), *records(0, build.command(0, 0, 3, 0, 0))]
+    preliminary += records(0, build.command(0, 4, 3, 0, 0))
+    lists = [("preliminary", None, preliminary), ("dynamic 0", 0, awaited(lcu, block_of(0, 2))), ("dynamic 1", 1, [])]
+    executor = Executor(HAILO1XH)
+    runs = [executor.execute(ConfigurationList(name, at, tuple(steps), ())) for name, at, steps in lists]
+    assert runs[0].runs[0].effects.started == {5}
+    assert [hazard.what for hazard in overwriting_hazards(runs, MAPS[HAILO1XH])] == ([why] if why else [])
 
 
 def test_a_config_done_that_comes_too_late_is_missed_when_it_is_awaited() -> None:

@@ -62,7 +62,7 @@ def test_a_reset_of_the_burst_task_forgets_its_inputs() -> None:
     lists.dynamic[0].insert(-2, act("BURST_CREDITS_TASK_RESET"))  # between FETCH_DATA and the start
     with pytest.raises(FirmwareError) as caught:
         lists.run(1)
-    assert caught.value.number == S.BURST_CREDITS_TASK_STATUS_NO_CONFIGURED_ACTIONS
+    assert caught.value.number == S.BURST_CREDITS_TASK_STATUS_TASK_NO_CONFIGURED_ACTIONS
 
 
 def test_a_reset_of_the_burst_task_stops_it() -> None:

@@ -244,7 +244,7 @@ def test_downloaded_lists_carry_time_stamps_in_ticks_of_the_device() -> None:
     repeated = next(one for one in wire_of("4.23").decode(_download(device, 1, 0)) if hasattr(one.entry, "items"))
     assert repeated.last_executed == 1
     wrong = encode_request(Opcode.DOWNLOAD_CONTEXT_ACTION_LIST, (bytes(4), b"\1", (7).to_bytes(2, "little"), bytes(2)))
-    assert _status(device.control(wrong)) == S.CONTEXT_SWITCH_STATUS_DOWNLOAD_ACTION_LIST_INVALID_CONTEXT_INDEX
+    assert _status(device.control(wrong)) == S.CONTEXT_SWITCH_TASK_STATUS_DOWNLOAD_ACTION_LIST_INVALID_CONTEXT_INDEX
 
 
 @pytest.mark.parametrize("runtime", ["4.23", "5.2"])
@@ -309,7 +309,7 @@ def test_hw_infer_without_channels() -> None:
     request = encode_request(Opcode.CHANGE_HW_INFER_STATUS, (b"\0", b"\0", b"\0\0", b"\0\0", bytes(385), b"\0"))
     answered = decode_response(device.control(request))
     assert answered.major_status == 0x400300CA
-    assert answered.minor_status == S.STATUS_UNINITIALIZED == 0x40000001
+    assert answered.minor_status == S.HAILO_STATUS_UNINITIALIZED == 0x40000001
 
 
 def test_reset_forgets_everything() -> None:

@@ -235,7 +235,7 @@ def test_hw_only_inference_that_is_refused() -> None:
     assert statuses(device, opcode, *_hw_infer(0, 1, [(IN, 65)]))[0] == not_open
     *front, _ = _hw_infer(0, 1, channels)
     assert statuses(device, opcode, *front, b"\2")[0] == S.HW_INFER_MANAGER_STATUS_INVALID_BOUNDARY_CHANNEL_MODE
-    assert statuses(device, opcode, *front, b"\1")[0] == S.CONTROL_STATUS_UNSUPPORTED_OPCODE
+    assert statuses(device, opcode, *front, b"\1")[0] == S.HAILO_CONTROL_STATUS_UNSUPPORTED_OPCODE
     assert statuses(device, opcode, *_hw_infer(5, 1, channels))[0] == S.HW_INFER_MANAGER_STATUS_INVALID_STATE
     ask(device, opcode, *_hw_infer(0, 31, [(OUT, 62)]))  # without an input it never ends
     again = S.HW_INFER_MANAGER_STATUS_NETWORK_GROUP_ALREADY_ACTIVATED
@@ -264,12 +264,12 @@ def test_cache_info_of_the_releases_that_have_it(runtime: str) -> None:
 def test_cache_info_is_obsolete(runtime: str) -> None:
     device = Device(load("hailo15h"), runtime)
     for opcode in (76, 77, 78):
-        assert statuses(device, opcode, bytes(12))[0] == S.CONTROL_STATUS_UNSUPPORTED_OPCODE
+        assert statuses(device, opcode, bytes(12))[0] == S.HAILO_CONTROL_STATUS_UNSUPPORTED_OPCODE
 
 
 def test_what_no_source_tells() -> None:
     device = Device(load("hailo8"), "4.23")
-    unsupported = S.CONTROL_STATUS_UNSUPPORTED_OPCODE
+    unsupported = S.HAILO_CONTROL_STATUS_UNSUPPORTED_OPCODE
     assert statuses(device, Opcode.SET_DATAFLOW_INTERRUPT, b"\0", b"\0", b"\0")[0] == unsupported
     assert device.refusal == "interrupts cannot be set from outside"
     assert statuses(device, Opcode.SET_DATAFLOW_INTERRUPT, b"\0", b"\0\0", b"\0")[0] == 0x40030077

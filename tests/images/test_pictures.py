@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from emu.dataflow.detections import Detection
+from emu.dataflow.yuv import from_rgb, to_rgb
 from emu.errors import UsageError
 from emu.hef.formats import FormatOrder, Shape
 from emu.images.colour import channels, yuv
@@ -30,6 +31,19 @@ def gradient(height: int, width: int) -> np.ndarray:
     return np.stack([rows * 255 // height, columns * 255 // width, 255 - rows * 255 // height], axis=-1).astype(
         np.uint8
     )
+
+
+@pytest.mark.parametrize("order", [FormatOrder.NV12, FormatOrder.NV21, FormatOrder.I420])
+def test_yuv_and_back(order: FormatOrder) -> None:
+    """Pictures whose 2x2 pixels are alike lose nothing but rounding; each order puts U and V elsewhere."""
+    small = np.random.default_rng(2).integers(40, 200, (3, 5, 3), np.uint8)
+    picture = small.repeat(2, axis=0).repeat(2, axis=1)
+    frame = from_rgb(picture, order)
+    assert np.abs(to_rgb(frame.astype(np.float32), 6, 10, order) - picture).max() < 3
+    first, second = (frame[60:75], frame[75:]) if order is FormatOrder.I420 else (frame[60::2], frame[61::2])
+    u, v = np.split(from_rgb(picture, FormatOrder.I420)[60:], 2)
+    expected = (v, u) if order is FormatOrder.NV21 else (u, v)
+    assert np.array_equal(first, expected[0]) and np.array_equal(second, expected[1])
 
 
 @pytest.mark.parametrize("suffix", ["png", "bmp"])

@@ -76,7 +76,7 @@ def test_any_bytes_decode_or_are_refused_at_an_offset_within(data: bytes, runtim
 @pytest.mark.parametrize(
     ("damage", "error", "status"),
     [
-        ("truncated", DamagedListError, FirmwareStatus.CONTEXT_SWITCH_STATUS_MISALIGNMENT_ERROR_WHILE_READING_ACTIONS),
+        ("truncated", DamagedListError, FirmwareStatus.CONTEXT_SWTICH_STATUS_MISALIGNMENT_ERROR_WHILE_READING_ACTIONS),
         ("unknown type", UnknownActionError, FirmwareStatus.CONTEXT_SWITCH_STATUS_READ_INVALID_ACTION_TYPE),
         (
             "unknown sub-action",

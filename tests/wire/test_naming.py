@@ -63,7 +63,7 @@ def test_an_application_header() -> None:
 def test_statuses_have_names() -> None:
     good = encode_response(Opcode.CONTEXT_SWITCH_SET_CONTEXT_INFO)
     bad = encode_response(Opcode.CONTEXT_SWITCH_SET_CONTEXT_INFO, (), 0x40130016)
-    name = "CONTEXT_SWITCH_STATUS_MISALIGNMENT_ERROR_WHILE_READING_ACTIONS(0x40130016)"
+    name = "CONTEXT_SWTICH_STATUS_MISALIGNMENT_ERROR_WHILE_READING_ACTIONS(0x40130016)"
     assert differing(good, bad, Kind.RESPONSE, WIRE) == [("major_status", "SUCCESS(0x00000000)", name)]
     assert summary(bad, Kind.RESPONSE).startswith(name)
 

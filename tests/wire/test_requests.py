@@ -68,16 +68,16 @@ def _context(kind: int, data: bytes, first: bool, last: bool) -> bytes:
 @pytest.mark.parametrize(
     ("data", "minor"),
     [
-        (b"", S.CONTROL_STATUS_OVERRUN_BEFORE_PARAMETERS),
-        (b"\0\0\0\2" + bytes(11), S.CONTROL_STATUS_OVERRUN_BEFORE_PARAMETERS),
-        (struct.pack(">5I", 3, 0, 0, 0, 0), S.CONTROL_STATUS_INVALID_VERSION),
-        (struct.pack(">5I", 2, 1, 0, 0, 0), S.CONTROL_STATUS_CONTROL_ACK_RECEIVED),
-        (struct.pack(">5I", 2, 0, 0, 0, 1), S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER),
-        (struct.pack(">5I", 2, 0, 0, 0, 0xFFFFFFFF) + bytes(400), S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER),
-        (struct.pack(">6I", 2, 0, 0, 3, 1, 5) + b"four", S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER),
-        (struct.pack(">6I", 2, 0, 0, 3, 1, 0xFFFFFFFF), S.CONTROL_PROTOCOL_STATUS_OVERRUN_AT_PARAMETER),
+        (b"", S.HAILO_CONTROL_STATUS_OVERRUN_BEFORE_PARAMETERS),
+        (b"\0\0\0\2" + bytes(11), S.HAILO_CONTROL_STATUS_OVERRUN_BEFORE_PARAMETERS),
+        (struct.pack(">5I", 3, 0, 0, 0, 0), S.HAILO_CONTROL_STATUS_INVALID_VERSION),
+        (struct.pack(">5I", 2, 1, 0, 0, 0), S.HAILO_CONTROL_STATUS_CONTROL_ACK_RECEIVED),
+        (struct.pack(">5I", 2, 0, 0, 0, 1), S.HAILO_CONTROL_STATUS_OVERRUN_AT_PARAMETER),
+        (struct.pack(">5I", 2, 0, 0, 0, 0xFFFFFFFF) + bytes(400), S.HAILO_CONTROL_STATUS_OVERRUN_AT_PARAMETER),
+        (struct.pack(">6I", 2, 0, 0, 3, 1, 5) + b"four", S.HAILO_CONTROL_STATUS_OVERRUN_AT_PARAMETER),
+        (struct.pack(">6I", 2, 0, 0, 3, 1, 0xFFFFFFFF), S.HAILO_CONTROL_STATUS_OVERRUN_AT_PARAMETER),
         (encode_request(Opcode.IDENTIFY) + b"\0", S.CONTROL_PROTOCOL_PART_OF_THE_MESSAGE_NOT_PARSED),
-        (encode_request(Opcode.WRITE_MEMORY, (bytes(1500),)), S.CONTROL_PROTOCOL_STATUS_REQUEST_LENGTH_OVERFLOW),
+        (encode_request(Opcode.WRITE_MEMORY, (bytes(1500),)), S.CONTROL_PROTOCOL_STATUS_REQUSET_LENGTH_OVERFLOW),
     ],
 )
 def test_requests_that_cannot_be_read_lose_their_opcode(data: bytes, minor: S) -> None:
@@ -94,7 +94,9 @@ def test_opcodes_that_are_not_served(opcode: int) -> None:
     answered = decode_response(Device(load("hailo8l"), "4.23").control(encode_request(opcode, (b"abc",))))
     known = opcode < 80
     assert answered.opcode == opcode
-    assert answered.major_status == (S.CONTROL_STATUS_UNSUPPORTED_OPCODE if known else S.CONTROL_STATUS_INVALID_OPCODE)
+    assert answered.major_status == (
+        S.HAILO_CONTROL_STATUS_UNSUPPORTED_OPCODE if known else S.HAILO_CONTROL_STATUS_INVALID_OPCODE
+    )
     assert answered.major_status == (0x4003000F if known else 0x40030007)
 
 

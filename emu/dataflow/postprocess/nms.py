@@ -192,17 +192,6 @@ def _members(rows: Indices, columns: Indices, flat: Indices) -> tuple[Indices, I
     return rows.reshape(-1)[row], columns.reshape(-1)[grid * columns.shape[1] + column]
 
 
-def iou(box: Float32s, other: Float32s) -> np.float32:
-    """IoU of two boxes (y_min, x_min, y_max, x_max) in binary32, no epsilon; 0 where they do not overlap."""
-    height = min(box[2], other[2]) - max(box[0], other[0])
-    width = min(box[3], other[3]) - max(box[1], other[1])
-    if width <= 0 or height <= 0:
-        return np.float32(0)
-    intersection = width * height
-    areas = (box[2] - box[0]) * (box[3] - box[1]) + (other[2] - other[0]) * (other[3] - other[1])
-    return np.float32(intersection / (areas - intersection))
-
-
 def _suppress_small(candidates: _Candidates, starts: Indices, sizes: Indices, removed: NDArray[np.bool_]) -> None:
     """Groups against themselves, many at once: grids as wide as the largest of them."""
     order = np.argsort(sizes, kind="stable")

@@ -375,7 +375,7 @@ class ConfigManager(Unit):
         outstanding = self.outstanding_bursts(channel)
         require(
             outstanding == 0,
-            S.CSM_CONFIG_MANAGER_STATUS_CSM_BURST_COUNTER_NOT_ZERO,
+            S.CSM_CONFIG_MANAGER_STATUS_CSM_BURST_COUNTER_IS_NOT_ZERO,
             lambda: f"config stream {channel.config_stream_index}: {outstanding} bursts outstanding",
         )
         run = self._prefetched(channel)

@@ -114,7 +114,7 @@ def activate_inter_context_output(fw: Execution, a: ActivateInterContextOutput) 
     needed = edge.descriptors_per_frame * fw.batch
     require(
         needed <= edge.buffer.total_desc_count,
-        S.VDMA_SERVICE_STATUS_INSUFFICIENT_DESCRIPTORS_COUNT,
+        S.VDMA_SERVICE_INSUFFICIENT_DESCRIPTORS_COUNT,
         lambda: (
             f"{edge.describe()}: {fw.batch} frames need {needed} descriptors, "
             f"the list has {edge.buffer.total_desc_count}"
@@ -227,7 +227,7 @@ def _check_registers(registers: StreamRegInfo, kind: EdgeKind, info: HostBufferI
 def _check_opened(fw: Execution, edge: Edge) -> None:
     require(
         edge.channel.host_opened,
-        S.VDMA_SERVICE_STATUS_CANNOT_FETCH_WHILE_ABORTED,
+        S.VDMA_SERVICE_STATUS_CHANNEL_CANNOT_FETCH_DESCRITPROTS_WHILE_ABORTED,
         lambda: f"{edge.describe()}: its channel was never opened",
     )
     opened = fw.device.core.opened.get(edge.channel.packed)
@@ -351,7 +351,7 @@ def _check_end_of_context(fw: Execution, a: DeactivateVdmaChannel | ValidateVdma
     if a.check_host_empty_num_available:
         require(
             edge.kind is EdgeKind.INTER_CONTEXT,
-            S.VDMA_SERVICE_STATUS_DESCRIPTOR_COUNT_INDICATE_NOT_ALL_DATA_TRANSFERRED,
+            S.VDMA_SERVICE_STATUS_DESCRIPTOR_COUNT_INDICATE_NOT_ALL_DATA_WAS_TRANSFERRED,
             lambda: f"{edge.describe()} has host descriptors left",
         )
     return edge

@@ -117,7 +117,9 @@ def _on_channel(fw: Execution, packed: int) -> ConfigChannel:
     for channel in fw.device.config.channels.values():
         if channel.channel == packed:
             return channel
-    raise FirmwareStopError(S.VDMA_SERVICE_STATUS_CANNOT_FETCH_WHILE_ABORTED, f"config channel {packed} is not active")
+    raise FirmwareStopError(
+        S.VDMA_SERVICE_STATUS_CHANNEL_CANNOT_FETCH_DESCRITPROTS_WHILE_ABORTED, f"config channel {packed} is not active"
+    )
 
 
 def _arrived(fw: Execution, channel: ConfigChannel, run: Run, first: int, count: int) -> None:

@@ -30,13 +30,13 @@ def fetch_data_from_vdma_channel(fw: Execution, a: FetchDataFromVdmaChannel) -> 
     channel = device.vdma.channel(a.packed_vdma_channel_id)
     require(
         channel.direction is Direction.H2D,
-        S.CONTEXT_SWITCH_STATUS_ADDING_CREDITS_ONLY_FOR_H2D,
+        S.CONTEXT_SWITCH_STATUS_ADDING_CREDITS_IS_ALLOWED_ONLY_FOR_EDGE_LAYER_DIRECTION_HOST_TO_DEVICE,
         lambda: f"credits for {channel.describe()}",
     )
     edge = device.core.edges.get((Direction.H2D, a.stream_index))
     if edge is None or edge.channel is not channel:
         raise FirmwareStopError(
-            S.VDMA_SERVICE_STATUS_CANNOT_FETCH_WHILE_ABORTED,
+            S.VDMA_SERVICE_STATUS_CHANNEL_CANNOT_FETCH_DESCRITPROTS_WHILE_ABORTED,
             f"stream {a.stream_index} is not active on {channel.describe()}",
         )
     expected = CREDIT_BYTES if edge.kind is EdgeKind.BOUNDARY else CREDIT_DESCRIPTORS
@@ -133,7 +133,7 @@ def add_ddr_pair_info(fw: Execution, a: AddDdrPairInfo) -> None:
     )
     require(
         a.programmed_descriptors_count == d2h.buffer.total_desc_count & 0xFFFF,
-        S.VDMA_SERVICE_STATUS_INSUFFICIENT_DESCRIPTORS_COUNT,
+        S.VDMA_SERVICE_INSUFFICIENT_DESCRIPTORS_COUNT,
         lambda: (
             f"DDR pair: {a.programmed_descriptors_count} descriptors announced, "
             f"the list has {d2h.buffer.total_desc_count}"
