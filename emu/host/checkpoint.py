@@ -22,21 +22,27 @@ from emu.host.world_reading import apply
 from emu.host.world_writing import changes
 from emu.hw.config.addresses import MAPS
 from emu.sequencer.program import Program
+from emu.trace.events import Tracer
 
 MAGIC = b"emu-checkpoint"
-VERSION = 3  # 1 and 2 said at which place a run was, to be run up to again
+VERSION = 4  # 1 and 2 said at which place a run was, to be run up to again; 3 not whether registers were accessed
 _HEAD = len(MAGIC) + 2 + 16  # magic, version, sum
 LARGEST = 1 << 30
+TracerFor = Callable[[Callable[[], int]], Tracer]
 _SENSELESS = (LookupError, TypeError, ValueError, AttributeError, AssertionError, ArithmeticError, RecursionError)
 
 
 class Checkpoint(Struct, frozen=True):
-    """`frame` frames of all groups together are delivered, at `ns`. `recipe` is what ran, as text by name."""
+    """`frame` frames of all groups together are delivered, at `ns`. `recipe` is what ran, as text by name.
+
+    `spared`: the driver was spared the accesses to its card's registers, so that these say nothing of the run.
+    """
 
     frame: int
     ns: int
     recipe: dict[str, str]
     changes: Changes
+    spared: bool
 
     def encode(self) -> bytes:
         """As a file holds it (docs/device.md)."""
@@ -93,7 +99,7 @@ def saving(request: RunRequest, frame: int, recipe: dict[str, str], put: Callabl
 
     def pauses(session: Session) -> None:
         found = changes(worlds[0], session.device.inspection.awaited)
-        put(Checkpoint(session.delivered, session.device.now_ns, recipe, found))
+        put(Checkpoint(session.delivered, session.device.now_ns, recipe, found, _spared(session)))
 
     return replace(request, on_session=begins, pause_at=frame, on_pause=pauses)
 
@@ -105,14 +111,19 @@ def resume(program: Program, profile: Profile, request: RunRequest, checkpoint: 
     """
     if request.handlers:
         raise UsageError("a checkpoint does not know what handlers of your own keep")
-    device = open_for(program, profile, replace(request, tracer_for=None))
+    # who watches the registers has to do so from the first access on, for it makes them
+    device = open_for(program, profile, replace(request, tracer_for=_held(request.tracer_for)))
 
     def made() -> Session:
         session = Session.configured(device, program, request)
         chip = session.chip
+        if checkpoint.spared != _spared(session):
+            there, here = ("not watched", "watched") if checkpoint.spared else ("watched", "not watched")
+            accesses = f"register accesses (--trace=registers): {there} there, {here} here"
+            raise refusal(f"the checkpoint is of another run: {accesses}")
         awaited = apply(checkpoint.changes, _world(session))
-        if request.tracer_for is not None:
-            chip.probe.tracer = request.tracer_for(lambda: chip.clock.time)
+        if chip.probe.tracer is not None:
+            chip.probe.tracer.begin()
         device.inspection.go_on(awaited)
         take = request.take
         if take is not None:
@@ -127,6 +138,23 @@ def resume(program: Program, profile: Profile, request: RunRequest, checkpoint: 
     except _SENSELESS as error:
         # each value is of a kind that a checkpoint can have, and all together are no state of this run
         raise refusal(f"no run can go on from the checkpoint: {type(error).__name__}: {error!s:.200}") from error
+
+
+def _held(made: TracerFor | None) -> TracerFor | None:
+    """A tracer that tells nothing before it is let begin."""
+
+    def held(clock: Callable[[], int]) -> Tracer:
+        assert made is not None
+        tracer = made(clock)
+        tracer.hold()
+        return tracer
+
+    return None if made is None else held
+
+
+def _spared(session: Session) -> bool:
+    card = session.chip.pcie
+    return card is None or card.spared
 
 
 def _world(session: Session) -> World:

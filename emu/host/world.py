@@ -60,6 +60,7 @@ _NOT_STATE: Mapping[str, frozenset[str]] = {
             "context_hooks",
             "write_hooks",
             "read_hooks",
+            "register_hooks",
             "judges",
             "stop_at_hazard",
         }

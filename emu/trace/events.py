@@ -5,6 +5,7 @@ Sinks receive events in batches, in the order of simulated time.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from operator import itemgetter
@@ -148,7 +149,17 @@ class Tracer:
         self._clock = clock
         self._pending: list[Record] = []
         self._limit = self.BATCH
+        self._held = False
         self.count = 0
+
+    def hold(self) -> None:
+        """Let nothing out before `begin`."""
+        self._held, self._limit = True, sys.maxsize
+
+    def begin(self) -> None:
+        """Begin now: what was told before is of no trace."""
+        self._pending.clear()
+        self._held, self._limit = False, self.BATCH
 
     def emit(self, record: Record) -> None:
         self._pending.append(record)
@@ -158,6 +169,8 @@ class Tracer:
             self._limit = self.BATCH + 2 * len(self._pending)
 
     def close(self) -> None:
+        if self._held:
+            self._pending.clear()
         self._flush(None)
         for sink in self._sinks:
             sink.close()

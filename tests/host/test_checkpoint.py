@@ -22,6 +22,7 @@ from emu.cli.main import main
 from emu.errors import EmuError, HailoError, UsageError
 from emu.host import checkpoint as files
 from emu.host.checkpoint import Checkpoint, resume, saving
+from emu.host.combine import combine
 from emu.host.coverage import Coverage
 from emu.host.prepare import prepare
 from emu.host.session import RunRequest, RunResult, run_program
@@ -50,13 +51,15 @@ class Recorder:
 class Run:
     """One way to run a request, and everything that can be seen of it."""
 
-    def __init__(self, program: Program, profile: Profile, request: RunRequest, traced: bool) -> None:
+    def __init__(
+        self, program: Program, profile: Profile, request: RunRequest, traced: bool, registers: bool = False
+    ) -> None:
         self.program, self.profile, self.request = program, profile, request
         self.recorder, self.rows = Recorder(), list[tuple[Any, ...]]()
         self.result: RunResult | None = None
         self.error = ""
         if traced:
-            request.tracer_for = lambda clock: Tracer([self.recorder], clock)
+            request.tracer_for = lambda clock: Tracer([self.recorder], clock, registers)
         if request.take is not None:
             request.take = lambda *row: self.rows.append(row)
 
@@ -98,16 +101,16 @@ class Run:
         }
 
 
-def check(make: Any, frame: int, traced: bool) -> Checkpoint:
+def check(make: Any, frame: int, traced: bool, registers: bool = False) -> Checkpoint:
     """`make` gives (program, profile, request), each time anew; what a file holds is resumed."""
     found: list[Checkpoint] = []
-    whole = Run(*make(), traced).whole()
-    saved = Run(*make(), traced).saved(frame, found)
+    whole = Run(*make(), traced, registers).whole()
+    saved = Run(*make(), traced, registers).saved(frame, found)
     assert saved.seen() == whole.seen()
     assert saved.recorder.events == whole.recorder.events
     (checkpoint,) = found
     assert checkpoint.frame >= frame
-    resumed = Run(*make(), traced).resumed(Checkpoint.decode(checkpoint.encode()))
+    resumed = Run(*make(), traced, registers).resumed(Checkpoint.decode(checkpoint.encode()))
     assert resumed.seen() == whole.seen()
     rest = [event for event in whole.recorder.events if event.ns > checkpoint.ns]
     assert resumed.recorder.events[-len(rest) :] == rest if rest else True
@@ -161,6 +164,7 @@ def _of_hefs(paths: Sequence[Path], **options: Any) -> Any:
     return make
 
 
+PAIR = [ROOT / "examples" / name for name in ("digits.hef", "two_context.hef")]
 EXAMPLES = [*sorted((ROOT / "examples").glob("*.hef")), *sorted((DATA / "hef").glob("*.hef"))]
 
 
@@ -186,12 +190,31 @@ def test_given_files(path: Path) -> None:
     check(_of_hefs([path], frames=100), 1, False)
 
 
+@pytest.mark.parametrize("make", MAKES)
+@pytest.mark.parametrize("fault", ["", "delay-interrupt:16#1=5000", "drop-interrupt:0#1"])
+def test_a_card_whose_registers_are_traced(make: Any, fault: str) -> None:
+    """Each access behind the checkpoint is told, and the card's registers hold what they held."""
+    faults = [Fault.parse(fault)] if fault else []
+    for frame in (1, 5, 8):
+        check(lambda: _of_lists(make(batch=2), frames=9, faults=list(faults))(), frame, True, True)
+    if not faults:
+        for schedule in ("sequential", "round-robin"):
+            check(_of_hefs(PAIR, frames=6, batch=2, schedule=schedule), 7, True, True)
+
+
+@pytest.mark.parametrize("make", MAKES)
+@pytest.mark.parametrize("frame", [1, 13, 47, 95, 120])
+def test_rounds_that_repeat(make: Any, frame: int) -> None:
+    """They are added up, from wherever the run goes on, to the events of the run that was never interrupted."""
+    programs = [make(batch=3).program(), double(batch=2).program(), single().program()]
+    check(lambda: (combine(programs), load("hailo8"), RunRequest(frames=40, round_robin=True)), frame, False)
+
+
 @pytest.mark.parametrize("schedule", ["sequential", "round-robin"])
 @pytest.mark.parametrize("frame", [1, 4, 7, 9, 12])
 def test_several_groups(frame: int, schedule: str) -> None:
     """What the groups before did, which had their turn, and the switches between them are part of it."""
-    paths = [ROOT / "examples" / name for name in ("digits.hef", "two_context.hef")]
-    check(_of_hefs(paths, frames=6, batch=2, schedule=schedule), frame, True)
+    check(_of_hefs(PAIR, frames=6, batch=2, schedule=schedule), frame, True)
 
 
 def test_a_run_that_fails_fails_in_the_same_way() -> None:
@@ -244,6 +267,18 @@ def test_another_run_is_refused() -> None:
     for frame in (0, -1):
         with pytest.raises(UsageError):
             saved(frame)
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_run_whose_registers_nobody_watched_is_not_taken_up_with_them(watched: bool) -> None:
+    """The driver is spared accesses that nobody sees, so the registers hold nothing of the run."""
+    found: list[Checkpoint] = []
+    make = _of_lists(double(batch=2), frames=6)
+    Run(*make(), True, watched).saved(3, found)
+    other = Run(*make(), True, not watched).resumed(found[0])
+    there, here = ("watched", "not watched") if watched else ("not watched", "watched")
+    assert f"{there} there, {here} here" in other.error
+    assert not other.recorder.events
 
 
 def _places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
