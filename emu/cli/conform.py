@@ -22,17 +22,20 @@ BROKEN, SILENT = 6, 7
 @click.command(cls=Command)
 @click.option("--target", required=True, metavar="TARGET", help="tcp://H:P, udp://H:P, cmd:PROGRAM or python:MOD:NAME.")
 @click.option("--rule", "rules", multiple=True, metavar="GLOB", help="Only the rules whose names fit.")
+@click.option("--vectors", "folder", metavar="DIR", help="Those of a folder of `emu vectors` instead of the built-in.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def command(target: str, rules: tuple[str, ...], as_json: bool) -> int:
+def command(target: str, rules: tuple[str, ...], folder: str | None, as_json: bool) -> int:
     """Send every vector to a target, and say which rules hold, by what they rest on (exit code 6: not all do).
 
-    A target that says nothing for 10 s of a vector is given up (exit code 7). docs/conform.md describes the protocol.
+    A target that says nothing for 10 s of a vector is given up (exit code 7). docs/conform.md describes the protocol
+    and the vectors' files.
     """
     from emu.conform.conform import Outcome, conform
     from emu.conform.suite import chosen
     from emu.conform.targets import PATIENCE_S
+    from emu.conform.vector_document import read_folder
 
-    found = list(conform(target, chosen(rules), PATIENCE_S))
+    found = list(conform(target, chosen(rules, None if folder is None else read_folder(folder)), PATIENCE_S))
     if as_json:
         print_document(_document(target, found))
     else:

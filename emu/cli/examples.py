@@ -65,13 +65,16 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "conform": (
         ("emu conform --target 'cmd:emu respond' --rule 'control/*'", "a program, here our own answerer"),
-        ("emu conform --target 'cmd:emu respond' --rule 'flow/*' --json", "for another program"),
-        ("emu conform --target python:emu.conform.respond:Responder --rule 'write/*'", "an object in Python"),
+        ("emu vectors -o vectors", "the vectors as files, to change or to choose from"),
+        (
+            "emu conform --target python:emu.conform.respond:Responder --vectors vectors --rule 'write/*' --json",
+            "an object in Python, those of the folder, for another program",
+        ),
     ),
     "vectors": (
         ("emu vectors -o vectors", "every vector as a JSON document"),
-        ("emu conform --target 'cmd:emu respond' --rule 'wait/*'", "send some of them"),
-        ("emu conform --target 'cmd:emu respond' --rule control/identify", "send one"),
+        ("emu conform --target 'cmd:emu respond' --vectors vectors --rule 'wait/*'", "send some of them"),
+        ("emu conform --target 'cmd:emu respond' --rule control/identify", "send a built-in one"),
     ),
     "respond": (
         ("emu respond", "answer on stdin and stdout until the host says goodbye"),

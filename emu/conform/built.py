@@ -23,7 +23,7 @@ IN_STREAM, OUT_STREAM = 1, 0
 
 
 @cache
-def _program() -> Program:
+def _program(contexts: int) -> Program:
     import numpy as np
 
     from emu.net.build import IntegerLayer, line, rectifier
@@ -34,27 +34,28 @@ def _program() -> Program:
     layers = [
         IntegerLayer(Kind.DENSE, kernel, bias, 0, 0, activation) for activation in (rectifier(0.01), line(0.01, 128))
     ]
-    streams = [Quantised(name, Shape(1, 1, WIDTH), zero, 1.0) for name, zero in (("in", 0), ("out", 128))]
-    data = write_hef(hef_contents("net", [layers], streams, 0), version=2)
+    zeros = (0, *[128] * contexts)
+    streams = [Quantised(f"stream{at}", Shape(1, 1, WIDTH), zero, 1.0) for at, zero in enumerate(zeros)]
+    data = write_hef(hef_contents("net", [layers] * contexts, streams, 0), version=2)
     return compile_hef(open_hef(data), CompileOptions())
 
 
-def built() -> Application:
-    """It as a compiler makes it, its REPEATED actions one by one."""
-    program = _program()
+def built(contexts: int = 1) -> Application:
+    """It as a compiler makes it, its REPEATED actions one by one; each of several contexts is such a chain."""
+    program = _program(contexts)
     group = program.network_groups[0]
-    lists: dict[ContextType, list[Entry]] = {}
+    lists: dict[ContextType, list[list[Entry]]] = {}
     for one in group.contexts:
         flat: list[Entry] = []
         for located in one.actions(program.runtime):
             flat += located.entry.items if isinstance(located.entry, Repeated) else (located.entry,)
-        lists[one.context_type] = flat
+        lists.setdefault(one.context_type, []).append(flat)
     header: ApplicationHeader = wire_of(program.runtime).header.decode(group.application_header)
     return Application(
-        lists[ContextType.ACTIVATION],
-        lists[ContextType.BATCH_SWITCHING],
-        lists[ContextType.PRELIMINARY],
-        [lists[ContextType.DYNAMIC]],
+        lists[ContextType.ACTIVATION][0],
+        lists[ContextType.BATCH_SWITCHING][0],
+        lists[ContextType.PRELIMINARY][0],
+        lists[ContextType.DYNAMIC],
         device=program.device,
         batch=header.batch_size,
         base=program,

@@ -22,9 +22,11 @@ def vectors() -> list[Vector]:
     return [vector for family in FAMILIES for vector in family()]
 
 
-def chosen(globs: Sequence[str]) -> list[Vector]:
-    """Those whose names fit one of the patterns (none: all); UsageError where none does."""
-    found = [one for one in vectors() if not globs or any(fnmatchcase(one.name, glob) for glob in globs)]
+def chosen(globs: Sequence[str], among: Sequence[Vector] | None = None) -> list[Vector]:
+    """Those whose names fit one of the patterns (none: all), by their names; UsageError where none does. `among`:
+    vectors of somebody else instead of ours."""
+    every = sorted(vectors() if among is None else among, key=lambda one: one.name)
+    found = [one for one in every if not globs or any(fnmatchcase(one.name, glob) for glob in globs)]
     if not found:
         raise UsageError(f"no rule fits {', '.join(globs)}")
     return found

@@ -13,6 +13,7 @@ from emu.conform.applications import (
     OUT,
     Application,
     Make,
+    act,
     changed,
     double,
     single,
@@ -20,6 +21,7 @@ from emu.conform.applications import (
     without,
 )
 from emu.conform.built import built
+from emu.conform.built_1xh import DONE, configure, one_context, records_of, triggered, two_contexts
 from emu.conform.suite_controls import ENABLE
 from emu.conform.suite_statuses import configured, fed
 from emu.conform.vector import Basis, Step, Vector, control, launched, ran
@@ -28,12 +30,14 @@ from emu.trace.hazards import HAZARDS
 from emu.wire.actions import Action, ActionType
 from emu.wire.control import ContextSwitchStatus, change_context_switch_status
 from emu.wire.lists import Entry, Repeated
+from emu.wire.notifications import EventId5
 
 Edit = Callable[[Application], None]
 
 
 class Found(NamedTuple):
-    """An application and the hazards that it has; the first names the vector. `frames` are fed, then `more`."""
+    """An application and the hazards that it has; the first names the vector. `frames` are fed, then `more`; `events`
+    are told meanwhile."""
 
     name: str
     says: str
@@ -41,6 +45,7 @@ class Found(NamedTuple):
     hazards: tuple[str, ...]
     frames: int = 2
     more: tuple[Step, ...] = ()
+    events: tuple[tuple[int, bytes], ...] = ()
 
 
 def _edited(make: Make, edit: Edit) -> Make:
@@ -80,12 +85,12 @@ def _first(name: str, nth: int = 0) -> Edit:
     return lambda made: _moved(made.preliminary, name, nth, 0)
 
 
-def _flipped(listed: int, programmed: int, offset: int, bit: int) -> Edit:
-    """A bit of the configuration changed: of a descriptor list, by its number and that of its programming."""
+def _flipped(listed: int, programmed: int, offset: int, *bits: int) -> Edit:
+    """Bits of a byte of the configuration changed: of a descriptor list, by its number and that of its programming."""
 
     def edit(made: Application) -> None:
         assert made.base is not None
-        made.base = _changed_byte(made.base, listed, programmed, offset, 1 << bit)
+        made.base = _changed_byte(made.base, listed, programmed, offset, sum(1 << bit for bit in bits))
 
     return edit
 
@@ -139,6 +144,61 @@ def _switch_forgotten(made: Application) -> None:
     made.batch_switching = made.batch_switching[1:]
 
 
+def _again_under_frames(made: Application) -> None:
+    """The cluster's blocks come once more behind the first frames."""
+    fetches = [
+        one
+        for one in made.preliminary
+        if isinstance(one, Action) and one.type.name in _CONFIG and one.value("packed_vdma_channel_id") == 1
+    ]
+    ends = made.dynamic[0].index(act("APPLICATION_CHANGE_INTERRUPT"))
+    made.dynamic[0][ends:ends] = [act("LCU_INTERRUPT", packed_lcu_id=chain.LCUS[1]), *fetches]
+
+
+_CONFIG = ("ACTIVATE_CFG_CHANNEL", "FETCH_CFG_CHANNEL_DESCRIPTORS", "DEACTIVATE_CFG_CHANNEL")
+
+
+def _left_enabled(made: Application) -> None:
+    """The last DISABLE_LCU of the first context is forgotten."""
+    entries = made.dynamic[0]
+    count = sum(_is(one, ActionType.DISABLE_LCU) for one in entries)
+    del entries[_at(entries, "DISABLE_LCU", count - 1)]
+
+
+def _refused_record(made: Application) -> None:
+    records = records_of(made)
+    data = bytearray(records["memory"])
+    data[8] ^= 1
+    configure(made, records | {"memory": bytes(data)})
+
+
+def _channel_missing(made: Application) -> None:
+    configure(made, {name: data for name, data in records_of(made).items() if name != "phase 1"})
+
+
+def _unprepared(made: Application) -> None:
+    del made.preliminary[0]
+
+
+def _no_boot_program(made: Application) -> None:
+    configure(made, records_of(made, DONE + 1))
+
+
+def _unconfigured_next(made: Application) -> None:
+    armed = act("SWITCH_LCU_BATCH", packed_lcu_id=5, kernel_done_count=2)
+    made.preliminary.append(armed)
+    made.batch_switching.insert(0, armed)
+    made.dynamic[1].append(act("LCU_INTERRUPT", packed_lcu_id=5))
+
+
+def _triggered(made: Application) -> None:
+    made.dynamic[0] += triggered()
+
+
+def _not_cleared(made: Application) -> None:
+    made.dynamic[0] += triggered()[1:]
+
+
 _SMALLER = control(change_context_switch_status(ContextSwitchStatus.ENABLED, 0, 2), sizes=())
 OF_LISTS = (
     Found("read-unwritten", "an inter-context input over memory that nobody wrote", _edited(double, _other_memory),
@@ -190,23 +250,50 @@ OF_CONFIGURATION = (
           _edited(built, _flipped(2, 0, 2, 4)), ("config-outside",)),
     Found("routing-mismatch", "a word of the crossbar with a bit changed",
           _edited(built, _flipped(2, 1, 12, 5)), ("routing-mismatch",)),
+    Found("block-overwritten", "a table of the crossbar whose address is that of the one before",
+          _edited(built, _flipped(2, 1, 248 + 5, 6)), ("block-overwritten", "routing-mismatch")),
+    Found("raise-overwritten", "a record that raises the config-done of the record behind it",
+          _edited(built, _flipped(2, 2, 8 + 2, 4, 5)), ("raise-overwritten", "raise-missing")),
+    Found("config-over-running", "a cluster whose blocks come once more while frames are inside",
+          _edited(built, _again_under_frames),
+          ("config-over-running", "not-disabled", "late-block"), 6),
+    Found("left-running", "an LCU that the first of two contexts does not disable",
+          _edited(lambda: built(2), _left_enabled), ("left-running", "disable-order")),
 )  # fmt: skip
+OF_1XH = (
+    Found("record-refused", "a record with a bit changed behind its check value",
+          _edited(one_context, _refused_record), ("record-refused",),
+          events=((int(EventId5.NN_CORE_CRC_ERROR), b""),)),
+    Found("go-without-barrier", "a command that a config channel does not come to",
+          _edited(one_context, _channel_missing), ("go-without-barrier",)),
+    Found("cluster-not-prepared", "a cluster whose sequencer nobody prepares",
+          _edited(one_context, _unprepared), ("cluster-not-prepared",)),
+    Found("ring-order", "a ring of commands whose first boots nothing",
+          _edited(one_context, _no_boot_program), ("ring-order",)),
+    Found("next-context-mismatch", "an LCU of the second context that the first does not configure",
+          _edited(two_contexts, _unconfigured_next), ("next-context-mismatch",)),
+    Found("done-not-cleared", "a sequencer that is triggered with its done bits set",
+          _edited(two_contexts, _not_cleared), ("done-not-cleared",)),
+)  # fmt: skip
+SOUND = (
+    Found("none-where-it-is-sound", "a well-formed application has no hazard", built, ()),
+    Found("none-in-sound-contexts", "two well-formed contexts have no hazard", lambda: built(2), ()),
+    Found("none-in-a-sound-ring", "a well-formed ring of a Hailo-15 has no hazard", one_context, ()),
+    Found("none-in-a-sound-trigger", "a trigger behind a clear has no hazard", _edited(two_contexts, _triggered), ()),
+)
 
 
 def hazards() -> Iterator[Vector]:
     """A vector for each; the sound applications have none."""
-    for found in (*OF_LISTS, *OF_CONFIGURATION):
-        yield _vector(found)
-    yield _vector(Found("none-where-it-is-sound", "a well-formed application has no hazard", built, ()))
+    yield from map(_vector, (*OF_LISTS, *OF_CONFIGURATION, *OF_1XH, *SOUND))
 
 
 def _vector(found: Found) -> Vector:
     made = found.make()
-    well_formed = made.base is not None
     steps = [*configured(made), control(ENABLE)]
-    steps += _fed_chain(found.frames) if well_formed else fed(made, found.frames)
+    steps += fed(made, found.frames) if made.base is None else _fed_chain(found.frames)
     # how far it comes is of no matter here
-    steps.append(ran())
+    steps.append(ran(notified=found.events))
     steps += found.more
     first = HAZARDS.get(found.name, found.says)
     return Vector(

@@ -10,10 +10,7 @@ from msgspec import Struct
 
 from emu.conform.protocol import DIGEST_SIZE, Kind, Message, Watch, message
 from emu.errors import HailoError
-from emu.wire.control import Opcode, Response, decode_response, encode_request
-
-SCHEMA, SCHEMA_VERSION = "emu-vector", 1
-OPCODE_NUMBERS = frozenset(int(opcode) for opcode in Opcode)
+from emu.wire.control import Response, decode_response, encode_request
 
 
 class Basis(StrEnum):
@@ -62,18 +59,6 @@ class Reply(Struct, frozen=True):
                 return f"parameter {at} is {got.hex()}, not {wanted.hex()}"
         return ""
 
-    def document(self) -> dict[str, Any]:
-        made: dict[str, Any] = {"major": f"0x{self.major:08X}"}
-        if self.minor is not None:
-            made["minor"] = f"0x{self.minor:08X}"
-        if self.echo is not None:
-            made["opcode"] = self.echo
-        if self.parameters is not None:
-            made["parameters"] = [None if one is None else one.hex() for one in self.parameters]
-        if self.sizes is not None:
-            made["sizes"] = list(self.sizes)
-        return made
-
 
 class Moved(Struct, frozen=True):
     """One transfer that has to be told, in its order among those of its channel."""
@@ -117,51 +102,6 @@ class Vector(Struct, frozen=True):
         watch = Watch.TRANSFERS | Watch.HAZARDS
         names = f"{self.device}\0{self.runtime}"
         return [message(Kind.POWER, watch=int(watch), clusters=self.clusters, seed=0, names=names), *self.memory]
-
-    def document(self) -> dict[str, Any]:
-        """Its JSON (docs/conform.md)."""
-        return {
-            "schema": SCHEMA,
-            "version": SCHEMA_VERSION,
-            "rule": self.name,
-            "says": self.says,
-            "basis": self.basis.value,
-            "source": self.source,
-            "device": self.device,
-            "runtime": self.runtime,
-            "clusters": self.clusters,
-            "covers": list(self.covers),
-            "hazards": None if self.hazards is None else sorted(self.hazards),
-            "memory": [_message_document(one) for one in self.memory],
-            "steps": [_step_document(one) for one in self.steps],
-        }
-
-
-def _message_document(one: Message) -> dict[str, Any]:
-    fields = {name: value.hex() if isinstance(value, bytes) else value for name, value in one.fields.items()}
-    if one.kind is Kind.CONTROL:
-        opcode = int.from_bytes(one["request"][12:16], "big")
-        fields = {"opcode": Opcode(opcode).name if opcode in OPCODE_NUMBERS else opcode, **fields}
-    return {"kind": one.kind.name, **fields}
-
-
-def _step_document(step: Step) -> dict[str, Any]:
-    made: dict[str, Any] = {"send": _message_document(step.send)}
-    if step.reply is not None:
-        made["reply"] = step.reply.document()
-    if step.notified:
-        made["notified"] = [
-            {"event": number, "payload": None if payload is None else payload.hex()}
-            for number, payload in step.notified
-        ]
-    if step.moved is not None:
-        made["moved"] = [
-            {"channel": one.channel, "stream": one.stream, "direction": one.direction, "frame": one.frame}
-            for one in step.moved
-        ]
-    if step.refused:
-        made["refused"] = True
-    return made
 
 
 def control(request: bytes, notified: tuple[tuple[int, bytes], ...] = (), **expected: Any) -> Step:

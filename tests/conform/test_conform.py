@@ -13,6 +13,8 @@ import pytest
 
 from emu.cli.main import main
 from emu.conform.conform import Outcome, conform
+from emu.conform.protocol import Kind
+from emu.conform.respond import Responder
 from emu.conform.suite import chosen, vectors
 from emu.conform.vector import Basis
 from emu.host.coverage import TRIGGERS
@@ -42,18 +44,21 @@ def test_it_does_so_from_the_command_line(capsys: pytest.CaptureFixture[str]) ->
     assert "captured: 4 of 4 rules hold" in capsys.readouterr().out
 
 
+# hazards without a vector, and why
+_OF_A_NETWORK = "emu.net.checks holds the layers that it reads against the streams of a HEF, which the protocol has not"
+HAZARDS_NOT_REACHED = {
+    "lcu-without-unit": _OF_A_NETWORK,
+    "edge-one-way": _OF_A_NETWORK,
+    "zero-point-mismatch": _OF_A_NETWORK,
+    "output-offset-mismatch": _OF_A_NETWORK,
+    "weights-do-not-fit": _OF_A_NETWORK,
+}
 # what no vector reaches, and why
 NOT_REACHED = {
-    # a watchdog of the host says it of a device that stalls
-    "CONTEXT_SWITCH_STATUS_TIMEOUT_WHILE_WAITING_FOR_INTERRUPT",
-    # more inputs than a device has channels; 4.3 s of latency
-    "BURST_CREDITS_TASK_STATUS_TOO_MANY_ACTIONS",
-    "HAILO_DATAFLOW_STATUS_LATENCY_MEASUREMENT_OVERFLOW",
-    # of 1xh configuration, which nothing here builds
-    *("record-refused", "go-without-barrier", "ring-order", "cluster-not-prepared", "next-context-mismatch"),
-    # what only a HEF beside the configuration tells, or several contexts that are configured
-    *("lcu-without-unit", "edge-one-way", "zero-point-mismatch", "output-offset-mismatch", "weights-do-not-fit"),
-    *("left-running", "config-over-running", "raise-overwritten", "done-not-cleared", "block-overwritten"),
+    "CONTEXT_SWITCH_STATUS_TIMEOUT_WHILE_WAITING_FOR_INTERRUPT": "a watchdog of the host says it of a stall",
+    "BURST_CREDITS_TASK_STATUS_TOO_MANY_ACTIONS": "more inputs than a device has channels",
+    "HAILO_DATAFLOW_STATUS_LATENCY_MEASUREMENT_OVERFLOW": "4.3 s of latency",
+    **HAZARDS_NOT_REACHED,
 }
 
 
@@ -61,8 +66,35 @@ def test_every_action_trigger_control_status_and_hazard_has_a_vector() -> None:
     covered = {name for one in vectors() for name in (*one.covers, *(one.hazards or ()))}
     known = {kind.name for kind in ActionType} | set(TRIGGERS) | {opcode.name for opcode in Opcode}
     known |= {status.name for status in FirmwareStatus if status} | set(HAZARDS)
-    assert known - covered == NOT_REACHED
+    assert known - covered == NOT_REACHED.keys()
     assert covered <= known
+
+
+def test_hazards_without_a_vector_are_those_of_networks() -> None:
+    """Each hazard has a vector of its name, but those that the simulated device itself finds only beside a HEF."""
+    named = {one.name.removeprefix("hazard/") for one in vectors() if one.name.startswith("hazard/")}
+    assert HAZARDS.keys() - named == HAZARDS_NOT_REACHED.keys()
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text() for path in (ROOT / "emu").rglob("*.py")}
+    for rule in HAZARDS_NOT_REACHED:
+        assert [name for name, text in texts.items() if f'Hazard("{rule}"' in text] == ["emu/net/checks.py"]
+
+
+class Overlooking(Responder):
+    """The simulated device, but for one hazard that it does not tell."""
+
+    rule = ""
+
+    def answer(self, body: bytes) -> list[bytes]:
+        head = bytes([Kind.HAZARD]) + f"{self.rule}:".encode()
+        return [one for one in super().answer(body) if not one.startswith(head)]
+
+
+@pytest.mark.parametrize("name", sorted(HAZARDS.keys() - HAZARDS_NOT_REACHED.keys()))
+def test_a_device_that_overlooks_a_hazard_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Overlooking, "rule", name)
+    (verdict,) = conform(f"python:{__name__}:Overlooking", chosen([f"hazard/{name}"]), 60)
+    assert verdict.outcome is Outcome.BROKEN
+    assert verdict.why.endswith(f"the hazard {name} is not found")
 
 
 def test_every_source_is_a_place_in_the_reference() -> None:

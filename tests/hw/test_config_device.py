@@ -99,6 +99,7 @@ def test_a_flipped_bit_of_a_1xh_record_is_not_written(shared: Path, tmp_path: Pa
     """The record is refused, event 13 comes once, and nothing else is lost (chip-config.md 8)."""
     run = ran(shared / "hef" / FACE, tmp_path / "t", frames=4, inject=("flip-ccw:0=40000",))
     assert run.device is not None
+    assert run.error is None
     assert hazards(tmp_path / "t")[0] == "record-refused"
     events = [event for event in run.device.notifications if event.event_id == 13]
     assert len(events) == 1 and events[0].event_id.name == "NN_CORE_CRC_ERROR"
