@@ -1,4 +1,4 @@
-"""The registers of a card against another implementation: writes are sent, reads compared, by rules of what may differ."""
+"""Registers of a card against another implementation: writes are sent, reads compared; what may differ does."""
 
 from __future__ import annotations
 
