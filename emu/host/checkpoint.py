@@ -92,7 +92,7 @@ def saving(request: RunRequest, frame: int, recipe: dict[str, str], put: Callabl
             watching(session)
 
     def pauses(session: Session) -> None:
-        found = changes(worlds[0], session.chip.firmware.awaited)
+        found = changes(worlds[0], session.device.inspection.awaited)
         put(Checkpoint(session.delivered, session.device.now_ns, recipe, found))
 
     return replace(request, on_session=begins, pause_at=frame, on_pause=pauses)
@@ -113,7 +113,7 @@ def resume(program: Program, profile: Profile, request: RunRequest, checkpoint: 
         awaited = apply(checkpoint.changes, _world(session))
         if request.tracer_for is not None:
             chip.probe.tracer = request.tracer_for(lambda: chip.clock.time)
-        chip.firmware.go_on(awaited)
+        device.inspection.go_on(awaited)
         take = request.take
         if take is not None:
             for row in session.taken:

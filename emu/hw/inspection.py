@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+import simpy
 from msgspec import Struct
 
 from emu.hw.application import Application, Context, Step
@@ -100,6 +101,15 @@ class Inspection:
     def can_go_on(self) -> bool:
         """Whether the firmware stands where a checkpoint can take it up again."""
         return self._firmware.can_go_on
+
+    @property
+    def awaited(self) -> simpy.Event | None:
+        """The event that the firmware waits for; None where it has come to its end."""
+        return self._firmware.awaited
+
+    def go_on(self, event: simpy.Event | None) -> None:
+        """Take the firmware up where it stood, waiting for `event`."""
+        self._firmware.go_on(event)
 
     def running_since(self, context: Context) -> int | None:
         """When the list of a context that runs without end began, in ns; None where it does not run, or has an end."""

@@ -24,7 +24,7 @@ def test_every_option_is_there() -> None:
 
 def test_the_document_is_as_described() -> None:
     """Each key of it, and no other."""
-    shown = DOCUMENT.partition("### The document")[2].partition("```\n")[2].partition("```")[0]
+    shown = DOCUMENT.partition("### The document")[2].partition("```text\n")[2].partition("```")[0]
     card = Card(CardOptions(chips.load("hailo8"), RUNTIMES[0]))
     (unused,) = document(Ended(["true"], 0, [card], 0))["cards"]
     assert card.device.clock.time == 0  # whoever looks powers it on

@@ -68,7 +68,8 @@ def test_inspect_and_check_begin_with_it(capsys: pytest.CaptureFixture[str]) -> 
 
     path = str(ROOT / "examples" / "two_context.hef")
     hef = open_hef(path)
-    line = one_line(hef, accepted_first(hef, acceptances(hef)))
+    answers = list(acceptances(hef))
+    line = one_line(hef, accepted_first(hef, answers), answers=answers)
     for command, start in (("inspect", f"{path}: {line}"), ("check", f"ok      {path}: {line}; ")):
         with pytest.raises(SystemExit):
             main([command, path])

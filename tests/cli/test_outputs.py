@@ -30,6 +30,7 @@ CASES: dict[tuple[str, str], tuple[list[str], str]] = {
     ("run", "--dump-memory"): (["run", HEF, "--dump-memory", "FILE"], RUN_HEF),
     ("run", "--dump-action-list"): (["run", HEF, "--dump-action-list", "FILE"], RUN_HEF),
     ("run", "--coverage-file"): (["run", HEF, "--coverage-file", "FILE"], RUN_HEF),
+    ("run", "--checkpoint"): (["run", HEF, "--checkpoint", "FILE@1"], RUN_HEF),
     ("run", "--record"): (["run", HEF, "--record", "FOLDER"], RUN_HEF),
     ("run", "--outputs of a graph"): (["run", LENET, "--outputs", "FILE"], RUN_GRAPH),
     ("run", "--output-dir of a graph"): (["run", LENET, "--output-dir", "FOLDER"], RUN_GRAPH),
@@ -46,7 +47,7 @@ CASES: dict[tuple[str, str], tuple[list[str], str]] = {
         ["disasm", CHIP, "--chip", "-o", "FILE"],
         "emu.cli.inspect_chip:read_configuration",
     ),
-    ("asm", "--output"): (["asm", str(ROOT / "README.md"), "-o", "FILE"], "emu.cli.asm:assemble"),
+    ("asm", "--output"): (["asm", str(ROOT / "LICENSE"), "-o", "FILE"], "emu.cli.asm:assemble"),
     ("report", "--output"): (["report", HEF, "-o", "FILE"], "emu.report:model_facts"),
     ("exec", "--trace"): (["exec", "--card", "--trace", "FILE", "true"], EXEC),
     ("exec", "--record"): (["exec", "--card", "--record", "FOLDER", "true"], EXEC),
@@ -61,7 +62,7 @@ CASES: dict[tuple[str, str], tuple[list[str], str]] = {
 READ = {
     "run": {
         *("--input", "--inputs", "--device-output", "--reference", "--alls", "--labels", "--compare", "--against"),
-        *("--actions", "--break-script", "--hef"),
+        *("--actions", "--break-script", "--hef", "--resume"),
     },
     "actions": {"--decode"},
     "check": {"--trace"},

@@ -30,7 +30,7 @@ HOST = sorted((ROOT / "emu" / "host").rglob("*.py"))
 # what both sides speak of: contents, channels, actions, what is asked of the device
 SPOKEN_OF = {"application", "border", "controls", "faults", "inspection", "memory", "notifications", "payload", "unit"}
 SPOKEN_OF |= {"clock", "hostmem", "pcie", "vdma"}  # of pcie: what is declared
-READ_ALONE = {"config.starts", "handlers.own"}  # what configuration says and handlers are, read without a chip
+READ_ALONE = {"config.starts", "config.addresses", "handlers.own"}  # what configuration, addresses and handlers say
 MAKES_THE_CHIP = {"device.py", "session.py"}  # the one that makes it, the one that hands it on to whoever looks further
 
 PAGE = 512

@@ -54,7 +54,7 @@ def test_random_stretches(first: list[str], second: list[str], frames: int, batc
     lists.dynamic[0][at:at] = [of(kind) for kind in first]
     lists.dynamic[1][-1:-1] = [of(kind) for kind in second]
     together = outcome(lists, frames)
-    with patch("emu.hw.firmware.TOGETHER", frozenset()):
+    with patch("emu.hw.list_execution.TOGETHER", frozenset()):
         assert outcome(lists, frames) == together
 
 
@@ -65,7 +65,7 @@ def test_a_captured_network(batch: str) -> None:
     together = run_capture(path, 12, may_jump=False)
     assert together.device is not None
     counted = dict(together.device.probe.actions.counts)
-    with patch("emu.hw.firmware.TOGETHER", frozenset()):
+    with patch("emu.hw.list_execution.TOGETHER", frozenset()):
         singly = run_capture(path, 12, may_jump=False)
     assert singly.device is not None
     assert state_of(together) == state_of(singly)

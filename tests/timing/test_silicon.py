@@ -35,6 +35,8 @@ NAMES = {
 class Recorder:
     """A tracer that keeps events."""
 
+    registers = False
+
     def __init__(self) -> None:
         self.events: list[Event] = []
 
