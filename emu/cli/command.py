@@ -32,7 +32,8 @@ SECTIONS: dict[str, str] = {
     ),
     "Detections and pictures": "--draw --labels --score-threshold --iou-threshold --max-boxes",
     "Trace and recording": (
-        "--trace --trace-format --record --coverage --coverage-file --rules --timing --dump-memory --dump-action-list"
+        "--trace --trace-format --record --record-registers --coverage --coverage-file --rules --timing --dump-memory"
+        " --dump-action-list"
     ),
     "Faults and debugger": "--hazards --inject --handlers --break --break-script --step",
     "Several groups, captures": "--schedule --actions --hef",

@@ -21,11 +21,23 @@ Record = Mapping[str, Any]
 def described(record: Record) -> str:
     """A record in one line; a control message by what it is, without its bytes."""
     if record["kind"] != "control":
-        return " ".join(f"{name}={text_of(name, value)}" for name, value in record.items())
+        return _access(record) or " ".join(f"{name}={text_of(name, value)}" for name, value in record.items())
     request, reply = (_bytes(record, name) for name, _ in _SIDES)
     what = "?" if request is None else summary(request, Kind.REQUEST)
     answer = "?" if reply is None else summary(reply, Kind.RESPONSE)
     return f"{record.get('ns')} ns control {what}; reply {answer}"
+
+
+def _access(record: Record) -> str | None:
+    """An access to a register of a card, as a trace shows it; None for another record, and for a damaged one."""
+    data = _bytes(record, "data")
+    bar, offset, value = (record.get(name) for name in ("bar", "offset", "value"))
+    whole = isinstance(bar, int) and isinstance(offset, int) and (data is not None or isinstance(value, int))
+    if record["kind"] != "register" or not whole:
+        return None
+    held = text_of("data", data) if data is not None else f"0x{value:08X}"
+    name = f" {record['name']}" if "name" in record else ""
+    return f"{record.get('ns')} ns host {record.get('access')}s BAR{bar}+0x{offset:03X}{name} = {held}"
 
 
 def decoded(a: Record | None, b: Record | None, runtime: str | None = None) -> list[tuple[str, str, str]]:

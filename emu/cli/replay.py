@@ -121,9 +121,12 @@ def _options(
         files = recorded_files(recording)
         spec = replace(RunSpec.of_document(recording.run["options"]), handlers=handlers)
         had = recording.run["options"].get("handlers")
+        registers = recording.run.get("registers", False)
         frames = spec.settings.frames
         if not files:
             raise ValueError("no files")
+        if registers not in (False, True):
+            raise ValueError(f"registers {registers!r:.40}")
         if frames is not None and not 0 < frames <= MAX_FRAMES:
             raise ValueError(f"{frames} frames")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -134,9 +137,11 @@ def _options(
             f"the recorded run had handlers ({had!r:.80}): without --handlers actions do what the firmware's do"
         )
     if spec.actions is not None:
-        return RunOptions(models=(), spec=replace(spec, actions=str(paths[0]))), notes
+        alone = replace(spec, actions=str(paths[0]))
+        return RunOptions(models=(), spec=alone, record_registers=registers), notes
     opened = tuple(open_model(str(path)) for path in paths)
-    return RunOptions(models=opened, spec=replace(spec, models=tuple(model.source for model in opened))), notes
+    spec = replace(spec, models=tuple(model.source for model in opened))
+    return RunOptions(models=opened, spec=spec, record_registers=registers), notes
 
 
 def _text(recording: Recording, replay: Replay, ended: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from emu.cli.records import differing_fields
 from emu.cli.run_options import RunOptions
 from emu.cli.screen import say
 from emu.conform.conform import connect
+from emu.conform.protocol import Watch
 from emu.conform.replay import Compared, Divergence, Replayer, check_records
 from emu.host.prepare import prepare
 from emu.trace.record import Recording
@@ -29,6 +30,8 @@ def send_again(recording: Recording, options: RunOptions, address: str, describe
     records = list(check_records(recording.records()))
     with connect(address) as target:
         name = target.name
+        if recording.run.get("registers") and not target.watch & Watch.REGISTERS:
+            warn(f"{name} does not know the registers of a card: accesses to them and interrupts are skipped")
         computed = run.request.outputs is not None
         compared = Replayer(target, run.program, run.request.layout or 0, run.request.seed, computed).run(records)
     if describe is None:
@@ -47,6 +50,8 @@ def _document(name: str, compared: Compared) -> dict[str, Any]:
             "replies": compared.replies,
             "transfers": compared.transfers,
             "accesses": compared.accesses,
+            "registers": compared.registers,
+            "interrupts": compared.interrupts,
         },
         "divergence": None
         if found is None
@@ -61,6 +66,8 @@ def _document(name: str, compared: Compared) -> dict[str, Any]:
 
 def _lines(name: str, compared: Compared, describe: Describe) -> list[str]:
     counts = f"{compared.replies:,} replies, {compared.transfers:,} transfers, {compared.accesses:,} register accesses"
+    if compared.registers:
+        counts += f", {compared.registers:,} of the host to its card, {compared.interrupts:,} interrupts"
     found = compared.divergence
     if found is None:
         return [f"{name}: {counts}: as recorded"]

@@ -95,6 +95,7 @@ def _is_meant_as_value(option: str, word: str) -> bool:
 @click.option("--rules", is_flag=True, help="List the house rules that the run rested on, with their paragraphs.")
 @click.option("--handlers", metavar="MODULE", help="Actions served by a module of your own (docs/hacking.md).")
 @click.option("--record", metavar="DIR", help="Keep control messages, register accesses, transfers for `emu replay`.")
+@click.option("--record-registers", is_flag=True, help="With --record: the accesses to a card's registers too.")
 @click.option("--checkpoint", metavar="FILE@FRAME", help="Write the state of the run once FRAME frames are delivered.")
 @click.option("--resume", metavar="FILE", help="Go on from a checkpoint of the same run (docs/device.md).")
 @click.option("--break", "breaks", multiple=True, metavar="PLACE", help="Stop at CONTEXT:INDEX or write:ADDRESS.")
@@ -137,6 +138,7 @@ def command(
     rules: bool,
     handlers: str | None,
     record: str | None,
+    record_registers: bool,
     checkpoint: str | None,
     resume: str | None,
     breaks: tuple[str, ...],
@@ -159,6 +161,8 @@ def command(
         raise CommandLineError("--json prints one document; a trace beside it needs --trace=FILE")
     if trace_format is not None and trace is None:
         raise CommandLineError("--trace-format without --trace")
+    if record_registers and record is None:
+        raise CommandLineError("--record-registers without --record")
     places = {"--output-dir": output_dir, "--outputs": outputs, "--draw": draw, "--dump-all": dump_all}
     for option, value in {**places, "--labels": labels}.items():
         if value == "":
@@ -215,6 +219,7 @@ def command(
         dump_action_list=dump_action_list,
         coverage_file=coverage_file,
         record=record,
+        record_registers=record_registers,
         checkpoint=checkpoint,
         resume=resume,
         breaks=breaks,

@@ -56,8 +56,9 @@ def run(options: RunOptions, put: Put | None = None) -> None:
         require_there(options.device_ids, run.program.device)
     if options.trace is not None or options.record is not None:
         refuse_endless(run.request.frames, "--trace" if options.trace is not None else "--record")
-    if options.registers:
-        check_registers(run.profile)
+    for asked, option in ((options.registers, "--trace=registers"), (options.record_registers, "--record-registers")):
+        if asked:
+            check_registers(run.profile, option)
     frames = _frames(run, options)
     run.request.measure_actions = wants_action_lists(options)
     checkpoints = None

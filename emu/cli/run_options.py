@@ -35,7 +35,7 @@ def register_trace(text: str) -> tuple[str, bool]:
 class RunOptions(Struct, frozen=True):
     """`spec` is what runs, `models` name its models, `device_ids` the devices to run on (`emu scan`). `trace`,
     `profile`: None off, "" on stdout, else a file. `registers`: the trace tells of accesses to the registers of a card
-    too."""
+    too. `record_registers`: so does the recording."""
 
     models: tuple[Model, ...]
     spec: RunSpec
@@ -61,6 +61,7 @@ class RunOptions(Struct, frozen=True):
     dump_action_list: str | None = None
     coverage_file: str | None = None
     record: str | None = None
+    record_registers: bool = False
     checkpoint: str | None = None
     resume: str | None = None
     breaks: tuple[str, ...] = ()

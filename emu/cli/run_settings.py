@@ -12,8 +12,11 @@ from emu.files import is_folder, is_regular, is_there, shown
 from emu.host.spec import RunSpec, option_name
 
 
-def settings(spec: RunSpec, error: EmuError | None) -> dict[str, Any]:
-    """The run's files with their hashes, its options, how it ended; UsageError for what cannot be read again."""
+def settings(spec: RunSpec, error: EmuError | None, registers: bool = False) -> dict[str, Any]:
+    """The run's files with their hashes, its options, how it ended; UsageError for what cannot be read again.
+
+    `registers`: the accesses to those of its card are kept too.
+    """
     sources = [spec.actions] if spec.actions is not None else list(spec.models)
     paths = [Path(source).resolve() for source in sources if isinstance(source, str | Path)]
     if len(paths) < len(sources):
@@ -35,6 +38,7 @@ def settings(spec: RunSpec, error: EmuError | None) -> dict[str, Any]:
         "files": [{"path": str(path), "md5": md5(path)} for path in paths],
         "options": kept,
         "status": "OK" if error is None else error.line(),
+        **({"registers": True} if registers else {}),
     }
 
 

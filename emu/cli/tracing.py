@@ -46,10 +46,10 @@ def check_trace(options: RunOptions) -> None:
             raise CommandLineError(f"an action list dump describes one HEF, {len(options.models)} were given")
 
 
-def check_registers(profile: Profile) -> None:
-    """CommandLineError for a device whose registers nobody reaches."""
+def check_registers(profile: Profile, option: str) -> None:
+    """CommandLineError, of the option that asked, for a device whose registers nobody reaches."""
     if profile.boot is None:
-        raise CommandLineError(f"--trace=registers: {profile.device} is part of its host, only cards have registers")
+        raise CommandLineError(f"{option}: {profile.device} is part of its host, only cards have registers")
 
 
 def trace_sinks(options: RunOptions, header: Header, files: ExitStack) -> list[Sink]:

@@ -50,14 +50,14 @@ def watched(options: RunOptions, request: RunRequest, put: Put | None = None) ->
         Output(coverage_file, wait=True).discard()  # not held: runs at one time may share a file
         attachments.append(devices.append)
     if put is not None:
-        attachments.append(_recorder(put))
+        attachments.append(_recorder(put, options.record_registers))
     writer = None
     if options.record is not None:
         if wants_action_lists(options):
             raise CommandLineError("--record and action list dumps: not together, a replay would not ask for them")
         settings(options.spec, None)  # what cannot be replayed is refused before anything runs
         writer = RecordWriter(Path(options.record))
-        attachments.append(_recorder(writer.put))
+        attachments.append(_recorder(writer.put, options.record_registers))
     if attachments:
         request.on_device = _all(attachments)
     ended: EmuError | None = None
@@ -80,7 +80,7 @@ def watched(options: RunOptions, request: RunRequest, put: Put | None = None) ->
         if writer is not None:
             with writer:
                 if finished:
-                    writer.finish(settings(options.spec, ended))
+                    writer.finish(settings(options.spec, ended, options.record_registers))
         if devices and finished:
             assert options.coverage_file is not None
             merge_into(Path(options.coverage_file), Coverage.of(devices[0].inspection))
@@ -94,8 +94,8 @@ def _all(attachments: Sequence[Callable[[Device], object]]) -> Callable[[Device]
     return attach
 
 
-def _recorder(put: Put) -> Callable[[Device], object]:
-    return lambda device: Recorder(device.inspection, put)
+def _recorder(put: Put, registers: bool) -> Callable[[Device], object]:
+    return lambda device: Recorder(device.inspection, put, device.pcie if registers else None)
 
 
 def _debugger(options: RunOptions, made: Callable[[Debugger], object]) -> Callable[[Device], object] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from emu.conform.memory import ANY_CONTEXT, NO_STREAM
 from emu.conform.protocol import DIGEST_SIZE, MOST_TRANSFERS, Message, ProtocolError
@@ -11,22 +12,41 @@ from emu.hw.border import StreamLabel
 from emu.hw.device import Device
 from emu.hw.hostmem import FrameBuffer
 from emu.hw.payload import Content, Payload
+from emu.hw.pcie.card import PcieCard
 from emu.sequencer.program import BoundaryStream, Direction
 
 
 class GivenFrames:
-    """The streams of one host and what is queued on them; outputs are told as transfers and kept nowhere."""
+    """The streams of one host and what is queued on them; outputs are told as transfers and kept nowhere.
+
+    `card`: the registers that the interrupts of channels go to, where the host reads them.
+    """
 
     keeps_outputs = True
 
-    def __init__(self, chip: Device) -> None:
+    def __init__(self, chip: Device, card: PcieCard | None = None) -> None:
         self._chip = chip
         self._application = 0
         self._streams: dict[tuple[int, int], BoundaryStream] = {}  # by application and channel
         self._states: dict[int, StreamState] = {}
         self._frames: dict[int, FrameBuffer] = {}
         self._labels: dict[int, dict[int, StreamLabel]] = {}
-        chip.attach_host(self)
+        self._card = card
+        self._attach()
+
+    def _attach(self, first: int = 0) -> None:
+        card = self._card
+        if card is None:
+            self._chip.attach_host(self, first)
+            return
+        card.attach(self, first)
+        self._chip.tell_of(partial(self._through_card, card))
+
+    def _through_card(self, card: PcieCard, packed: int, processed_ns: Sequence[int]) -> None:
+        """Descriptors are free again at once; the host hears of it as its card tells."""
+        self.interrupt(packed, processed_ns)
+        card.channel_done(packed, processed_ns)
+        card.passed(packed)
 
     def name(self, told: Message) -> None:
         """STREAM; ProtocolError for one without bytes or direction."""
@@ -51,7 +71,7 @@ class GivenFrames:
         """Nothing is queued any more; the next frame has this number."""
         self._states.clear()
         self._frames.clear()
-        self._chip.attach_host(self, first)
+        self._attach(first)
 
     def enable(self, application: int) -> None:
         """The channels are those of this application from now on."""
@@ -60,8 +80,8 @@ class GivenFrames:
             self._states.clear()
             self._frames.clear()
 
-    def launch(self, told: Message) -> str:
-        """LAUNCH; why it cannot be, empty: it is done."""
+    def launch(self, told: Message, write: bool = True) -> str:
+        """LAUNCH, or QUEUE, behind which the host itself does `write`; why it cannot be, empty: it is done."""
         packed, transfers, digests = told["channel"], told["transfers"], told["digests"]
         if len(digests) % DIGEST_SIZE or not 0 < transfers <= MOST_TRANSFERS:
             return f"{transfers} transfers and {len(digests)} bytes of digests"
@@ -77,7 +97,9 @@ class GivenFrames:
         if (state.position + transfers * state.per_transfer - told["num_available"]) % length:
             return f"channel {packed}: num_available {told['num_available']} does not lie behind {transfers} transfers"
         for at in range(transfers):
-            self._chip.launch(packed, self._bind(packed, state, digests[at * DIGEST_SIZE : (at + 1) * DIGEST_SIZE]))
+            moved = self._bind(packed, state, digests[at * DIGEST_SIZE : (at + 1) * DIGEST_SIZE])
+            if write:
+                self._chip.launch(packed, moved)
         return ""
 
     def _state(self, packed: int) -> StreamState | None:

@@ -16,11 +16,15 @@ from msgspec import Struct
 
 from emu.errors import HailoError, HailoStatus
 
-VERSION = 1
+VERSION = 2
+"""Since 2 there are the registers of a card; whoever speaks a lower one is spoken to in it."""
+REGISTERS_SINCE = 2
 MAGIC = b"EMUC"
 LENGTH = struct.Struct(">I")
 MOST = 0xC000
 """Bytes of a message behind its length: a datagram holds one."""
+MOST_READ = 0x4000
+"""Bytes of one access to registers: no BAR is larger."""
 CHUNK = 0x8000
 """Bytes of a buffer's content in one message."""
 DIGEST_SIZE = 16
@@ -44,15 +48,20 @@ class Kind(IntEnum):
     LAUNCH = 0x0A
     RUN = 0x0B
     BYE = 0x0C
+    SET_REGISTER = 0x0D
+    GET_REGISTER = 0x0E
+    QUEUE = 0x0F
     READY = 0x81
     DONE = 0x82
     REPLY = 0x83
     REFUSED = 0x84
+    VALUE = 0x85
     NOTIFICATION = 0x91
     TRANSFER = 0x92
     HAZARD = 0x93
     WRITE = 0x94
     READ = 0x95
+    INTERRUPT = 0x96
     LOG = 0x9F
 
 
@@ -68,6 +77,7 @@ class Watch(IntFlag):
     ACCESSES = 4
     CONTENTS = 8
     LISTS = 16
+    REGISTERS = 32
 
 
 class Why(IntEnum):
@@ -111,15 +121,20 @@ FORMS: Mapping[Kind, Form] = MappingProxyType(
         Kind.LAUNCH: _form("BHI", "channel num_available transfers", "digests"),
         Kind.RUN: _form("II", "events wait_ms"),
         Kind.BYE: _form("", ""),
+        Kind.SET_REGISTER: _form("BI", "bar offset", "data"),
+        Kind.GET_REGISTER: _form("BII", "bar offset size"),
+        Kind.QUEUE: _form("BHI", "channel num_available transfers", "digests"),
         Kind.READY: _form("HB", "version watch", "name", text=True),
         Kind.DONE: _form("B", "why"),
         Kind.REPLY: _form("", "", "reply"),
         Kind.REFUSED: _form("", "", "why", text=True),
+        Kind.VALUE: _form("", "", "data"),
         Kind.NOTIFICATION: _form("", "", "data"),
         Kind.TRANSFER: _form("BBBQH16s", "channel stream direction frame num_processed digest"),
         Kind.HAZARD: _form("", "", "finding", text=True),
         Kind.WRITE: _form("II", "address size", "data"),
         Kind.READ: _form("II", "address size"),
+        Kind.INTERRUPT: _form("I", "value"),
         Kind.LOG: _form("", "", "line", text=True),
     }
 )

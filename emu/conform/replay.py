@@ -1,7 +1,8 @@
 """A recording against another implementation: what the host did is done again, what the device did is compared.
 
 Times are nobody's: the host goes on when as much has happened as had in the recording, however long it took. Channel by
-channel the transfers have to be the same in the same order, and so have all register accesses together.
+channel the transfers have to be the same in the same order, and so have all register accesses together. Where recording
+and target have the registers of a card, the host does all that it does through them (`emu.conform.registers`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,27 @@ from typing import Any
 from msgspec import Struct
 
 from emu.conform.memory import memory_messages, stream_messages
-from emu.conform.protocol import DIGEST_SIZE, MOST, MOST_TRANSFERS, Kind, Message, Watch, Why, message
+from emu.conform.protocol import (
+    DIGEST_SIZE,
+    MOST,
+    MOST_READ,
+    MOST_TRANSFERS,
+    Kind,
+    Message,
+    Watch,
+    Why,
+    message,
+)
+from emu.conform.registers import (
+    SOFTWARE,
+    Rules,
+    consequences,
+    is_access,
+    is_of_card,
+    is_reply,
+    sent_access,
+    with_data,
+)
 from emu.conform.targets import Answer, Target
 from emu.conform.tolerance import differing
 from emu.errors import HailoError, HailoStatus
@@ -41,6 +62,8 @@ class Compared(Struct):
     replies: int = 0
     transfers: int = 0
     accesses: int = 0
+    registers: int = 0
+    interrupts: int = 0
     divergence: Divergence | None = None
 
 
@@ -69,10 +92,13 @@ class Replayer:
         }
         self._told: dict[object, deque[Record]] = defaultdict(deque)  # by channel, and the accesses
         self._expected: dict[object, deque[tuple[int, Record]]] = defaultdict(deque)
+        self._through_registers = False
+        self._rules = Rules(self._wire, ())
 
     def run(self, records: Iterable[Record]) -> Compared:
         """Compare to the end or to the first difference. Raises as `Target.ask`, and what reading records raises."""
         listed = list(records)
+        self._through_registers = bool(self.target.watch & Watch.REGISTERS) and any(map(is_of_card, listed))
         self.target.allow()
         for sent in self._opening():
             self.target.ask(sent, Kind.DONE)
@@ -84,6 +110,8 @@ class Replayer:
 
     def _opening(self) -> Iterator[Message]:
         watch = Watch.TRANSFERS | Watch.ACCESSES
+        if self._through_registers:
+            watch |= Watch.REGISTERS
         names = f"{self._program.device}\0{self._program.runtime}"
         yield message(Kind.POWER, watch=int(watch), clusters=self._clusters, seed=self._seed, names=names)
         yield from memory_messages(self._program)
@@ -92,10 +120,23 @@ class Replayer:
     def _play(self, records: list[Record]) -> None:
         frames = _Frames(records, self._inputs)
         running = _NO_APPLICATION
+        through = self._through_registers
+        self._rules = Rules(self._wire, records)
+        coming = consequences(records) if through else {}
         for number, record in enumerate(records, 1):
             kind = record["kind"]
             self.target.allow()
-            if kind == "control":
+            if is_of_card(record) and not through:
+                continue
+            if kind == "interrupt":
+                if record["value"] & SOFTWARE:
+                    self._expected["interrupts"].append((number, record))
+            elif kind == "register":
+                self._catch_up(number)
+                running = self._register(number, record, coming.get(number), frames, running)
+            elif through and kind in ("control", "launch"):
+                continue  # it came of the write before it
+            elif kind == "control":
                 self._catch_up(number)
                 running = self._control(number, record, frames, running)
             elif kind == "launch":
@@ -111,13 +152,7 @@ class Replayer:
 
     def _control(self, number: int, record: Record, frames: _Frames, running: int) -> int:
         request = bytes.fromhex(record["request"])
-        change = status_change(request)
-        application = running
-        if change is not None:
-            enabled = change["state_machine_status"] == ContextSwitchStatus.ENABLED
-            application = change["application_index"] if enabled else _NO_APPLICATION
-            if enabled and application != running:
-                self._take(self.target.ask(message(Kind.FRAMES, first=frames.first_behind(number)), Kind.DONE))
+        application = self._begin_frames(number, request, frames, running)
         answer = self.target.ask(message(Kind.CONTROL, request=request), Kind.REPLY)
         self._take(answer)
         fields = differing(self._wire, bytes.fromhex(record["reply"]), answer.closing["reply"])
@@ -127,11 +162,59 @@ class Replayer:
         self.compared.replies += 1
         return application
 
-    def _launch(self, number: int, record: Record, frames: _Frames) -> None:
+    def _begin_frames(self, number: int, request: bytes, frames: _Frames, running: int) -> int:
+        """Before a control message: the application that runs behind it, whose first frame the target is told."""
+        change = status_change(request)
+        if change is None:
+            return running
+        enabled = change["state_machine_status"] == ContextSwitchStatus.ENABLED
+        application: int = change["application_index"] if enabled else _NO_APPLICATION
+        if enabled and application != running:
+            self._take(self.target.ask(message(Kind.FRAMES, first=frames.first_behind(number)), Kind.DONE))
+        return application
+
+    def _register(self, number: int, record: Record, comes: Record | None, frames: _Frames, running: int) -> int:
+        """An access; `comes` is the control message or launch that a write comes to."""
+        if comes is not None and comes["kind"] == "control":
+            running = self._begin_frames(number, bytes.fromhex(comes["request"]), frames, running)
+        elif comes is not None:
+            self._launch(number, comes, frames, Kind.QUEUE)
+        if record["access"] == "read":
+            data = self._read(number, record)
+            fields = self._rules.differing(record, data)
+            if fields:
+                raise _DifferError(Divergence(number, fields, record, with_data(record, data)))
+            self.compared.replies += is_reply(record)
+        else:
+            self._access(number, record, Kind.DONE)
+            self._rules.written(record)
+        self.compared.registers += 1
+        return running
+
+    def _read(self, number: int, record: Record) -> bytes:
+        """A read, again while time still brings what was pending in the recording."""
+        while True:
+            data: bytes = self._access(number, record, Kind.VALUE)["data"]
+            if not self._rules.lacking(record, data):
+                return data
+            answer = self.target.ask(message(Kind.RUN, events=1, wait_ms=_WAIT_MS), Kind.DONE)
+            self._take(answer)
+            if answer.closing["why"] in (Why.IDLE, Why.TIME):
+                return bytes(self._access(number, record, Kind.VALUE)["data"])
+
+    def _access(self, number: int, record: Record, closing: Kind) -> Message:
+        answer = self.target.ask(sent_access(record), closing, Kind.REFUSED)
+        self._take(answer)
+        if answer.closing.kind is Kind.REFUSED:
+            refused = {"kind": "refused", "why": answer.closing["why"]}
+            raise _DifferError(Divergence(number, ("register",), record, refused))
+        return answer.closing
+
+    def _launch(self, number: int, record: Record, frames: _Frames, kind: Kind = Kind.LAUNCH) -> None:
         channel = record["channel"]
         digests = frames.digests(channel, record["transfers"])
         sent = message(
-            Kind.LAUNCH,
+            kind,
             channel=channel,
             num_available=record["num_available"],
             transfers=record["transfers"],
@@ -154,7 +237,7 @@ class Replayer:
         for channel, expected in self._expected.items():
             if expected and channel != "accesses":
                 at, record = expected[0]
-                raise _DifferError(Divergence(at, ("transfer",), record, None))
+                raise _DifferError(Divergence(at, (str(record["kind"]),), record, None))
 
     def _lacking(self) -> int:
         return sum(
@@ -169,6 +252,8 @@ class Replayer:
                 self._told[one["channel"]].append(_transfer(one))
             elif one.kind in (Kind.WRITE, Kind.READ):
                 self._told["accesses"].append(_access(one))
+            elif one.kind is Kind.INTERRUPT and self._rules.interrupted(one["value"]):
+                self._told["interrupts"].append({"kind": "interrupt", "value": one["value"]})
 
     def _compare(self) -> None:
         """What both sides have."""
@@ -178,12 +263,16 @@ class Replayer:
                 number, record = expected.popleft()
                 found = told.popleft()
                 fields = tuple(name for name in found if record.get(name) != found[name])
+                if channel == "interrupts" and not (record["value"] ^ found["value"]) & SOFTWARE:
+                    fields = ()
                 if not self.target.watch & Watch.CONTENTS or (self._computed and channel not in self._inputs):
                     fields = tuple(name for name in fields if name != "digest")
                 if fields:
                     raise _DifferError(Divergence(number, fields, record, found))
                 if channel == "accesses":
                     self.compared.accesses += 1
+                elif channel == "interrupts":
+                    self.compared.interrupts += 1
                 else:
                     self.compared.transfers += 1
 
@@ -257,27 +346,32 @@ def check_records(records: Iterable[Record]) -> Iterator[Record]:
         wanted = _FIELDS.get(record["kind"])
         if wanted is None or any(type(record.get(name)) is not kind for name, kind in wanted.items()):
             raise _damaged(record, number)
-        if any(not 0 <= record.get(name, 0) <= most for name, most in _MOST.items()):
+        if any(not 0 <= record[name] <= most for name, most in _MOST.items() if name in wanted):
             raise _damaged(record, number)
         digest = record["digest"] if record["kind"] == "transfer" else ""
-        if len(record.get("request", "")) > 2 * MOST_REQUEST or len(digest) not in (0, 2 * DIGEST_SIZE):
+        if len(str(record.get("request", ""))) > 2 * MOST_REQUEST or len(digest) not in (0, 2 * DIGEST_SIZE):
             raise _damaged(record, number)
         try:
             for name in ("request", "reply", "digest", "data"):
                 bytes.fromhex(record.get(name, ""))
         except (ValueError, TypeError):
             raise _damaged(record, number) from None
+        if record["kind"] == "register" and not is_access(record):
+            raise _damaged(record, number)
         yield record
 
 
 MOST_REQUEST = MOST - 1  # bytes that a CONTROL holds
 _MOST = {"channel": 0xFF, "transfers": MOST_TRANSFERS, "num_available": 0xFFFF, "frame": 0xFFFFFFFFFFFFFFFF}
+_MOST |= {"bar": 0xFF, "offset": 0xFFFFFFFF, "size": MOST_READ, "value": 0xFFFFFFFF}
 _FIELDS: Mapping[str, Mapping[str, type]] = {
     "control": {"request": str, "reply": str},
     "launch": {"channel": int, "transfers": int, "num_available": int},
     "transfer": {"channel": int, "stream": int, "frame": int, "num_processed": int, "direction": str, "digest": str},
     "write": {"address": int},
     "read": {"address": int, "bytes": int},
+    "register": {"access": str, "bar": int, "offset": int, "size": int},
+    "interrupt": {"value": int},
 }
 
 

@@ -14,6 +14,8 @@ from emu.conform.protocol import (
     LENGTH,
     LONGEST_SHOWN,
     MAGIC,
+    MOST_READ,
+    REGISTERS_SINCE,
     VERSION,
     Kind,
     Message,
@@ -29,11 +31,12 @@ from emu.errors import EmuError
 from emu.host.recording import Recorder
 from emu.hw.device import Device
 from emu.hw.handlers.own import OwnHandlers, handlers_with
+from emu.hw.pcie.card import PcieCard
 from emu.sequencer.program import Direction
 from emu.wire.control import ContextSwitchStatus, status_change
 
 NAME = "emu"
-TELLS = Watch.TRANSFERS | Watch.HAZARDS | Watch.ACCESSES | Watch.CONTENTS | Watch.LISTS
+TELLS = Watch.TRANSFERS | Watch.HAZARDS | Watch.ACCESSES | Watch.CONTENTS | Watch.LISTS | Watch.REGISTERS
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not an error
@@ -50,6 +53,7 @@ class Responder:
         self._handlers = handlers or {}
         self._device: Device | None = None
         self._frames: GivenFrames | None = None
+        self._card: PcieCard | None = None
         self._memory = GivenMemory()
         self._watch = Watch(0)
         self._events: list[Message] = []
@@ -66,6 +70,9 @@ class Responder:
             Kind.FRAMES: self._first_frame,
             Kind.LAUNCH: self._launch,
             Kind.RUN: self._run,
+            Kind.SET_REGISTER: self._set_register,
+            Kind.GET_REGISTER: self._get_register,
+            Kind.QUEUE: self._queue,
         }
 
     def answer(self, body: bytes) -> list[bytes]:
@@ -89,7 +96,9 @@ class Responder:
     def _hello(self, asked: Message) -> Message:
         if asked["magic"] != MAGIC:
             raise Refused("this is no host that speaks the protocol")
-        return message(Kind.READY, version=VERSION, watch=int(TELLS), name=NAME)
+        version = min(max(1, asked["version"]), VERSION)
+        tells = TELLS if version >= REGISTERS_SINCE else TELLS & ~Watch.REGISTERS
+        return message(Kind.READY, version=version, watch=int(tells), name=NAME)
 
     def _power(self, asked: Message) -> Message:
         device, _, runtime = asked["names"].partition("\0")
@@ -102,21 +111,48 @@ class Responder:
         self._memory = GivenMemory()
         self._watch = Watch(asked["watch"] & int(TELLS))
         self._told = self._found = self._counted = 0
-        if self._watch & (Watch.TRANSFERS | Watch.ACCESSES):
-            Recorder(chip.inspection, self._recorded)
-        self._frames = GivenFrames(chip)
+        card = None
+        if self._watch & Watch.REGISTERS:
+            card = chip.pcie
+            if card is None:
+                raise Refused(f"{device} is part of its host, only cards have registers")
+            card.connect(_nothing)
+        if self._watch & (Watch.TRANSFERS | Watch.ACCESSES | Watch.REGISTERS):
+            Recorder(chip.inspection, self._recorded, card)
+        self._frames, self._card = GivenFrames(chip, card), card
         return _done()
 
     def _control(self, asked: Message) -> Message:
         chip, request = self._chip, asked["request"]
         self._memory.map_into(chip)
-        change = status_change(request) or {}
-        if change.get("state_machine_status") == ContextSwitchStatus.ENABLED:
-            self._given.enable(change.get("application_index", 0))
         reply = chip.control(request)
-        if change.get("state_machine_status") == ContextSwitchStatus.RESET:
-            self._given.begin()  # what was queued is lost with the channels
+        if self._card is None:  # else `_recorded` sees it, as all that go through the mailbox
+            self._changed(request)
         return message(Kind.REPLY, reply=reply)
+
+    def _set_register(self, asked: Message) -> Message:
+        card = self._registers
+        self._memory.map_into(self._chip)
+        card.write_block(asked["bar"], asked["offset"], asked["data"])
+        return _done()
+
+    def _get_register(self, asked: Message) -> Message:
+        size = asked["size"]
+        if not 0 < size <= MOST_READ:
+            raise Refused(f"{size} bytes of registers: a read has 1 to {MOST_READ}")
+        return message(Kind.VALUE, data=self._registers.read_block(asked["bar"], asked["offset"], size))
+
+    def _queue(self, asked: Message) -> Message:
+        why = self._given.launch(asked, write=False)
+        if why:
+            raise Refused(why)
+        return _done()
+
+    @property
+    def _registers(self) -> PcieCard:
+        if self._card is None:
+            raise Refused("no registers were asked for: POWER says so")
+        return self._card
 
     def _remember(self, asked: Message) -> Message:
         self._memory.take(asked)
@@ -167,6 +203,11 @@ class Responder:
 
     def _recorded(self, record: dict[str, object]) -> None:
         kind, watch = record["kind"], self._watch
+        if kind == "interrupt":
+            self._counted += 1
+            self._events.append(message(Kind.INTERRUPT, value=record["value"]))
+        if kind == "control" and self._card is not None:
+            self._changed(bytes.fromhex(str(record["request"])))
         if kind == "transfer" and watch & Watch.TRANSFERS:
             self._counted += 1
             self._events.append(
@@ -187,6 +228,14 @@ class Responder:
             self._events.append(message(Kind.WRITE, address=record["address"], size=size, data=data))
         elif kind == "read" and watch & Watch.ACCESSES:
             self._events.append(message(Kind.READ, address=record["address"], size=record["bytes"]))
+
+    def _changed(self, request: bytes) -> None:
+        """What a control message means for what is queued."""
+        change = status_change(request) or {}
+        if change.get("state_machine_status") == ContextSwitchStatus.ENABLED:
+            self._given.enable(change.get("application_index", 0))
+        elif change.get("state_machine_status") == ContextSwitchStatus.RESET:
+            self._given.begin()  # what was queued is lost with the channels
 
     def _tell_news(self) -> None:
         """What came up meanwhile besides transfers and accesses."""
@@ -224,6 +273,10 @@ def serve(reading: BinaryIO, writing: BinaryIO, handlers: OwnHandlers | None = N
         for one in responder.answer(body):
             writing.write(LENGTH.pack(len(one)) + one)
         writing.flush()
+
+
+def _nothing() -> None:
+    return None
 
 
 def _done() -> Message:

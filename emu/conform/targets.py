@@ -25,6 +25,7 @@ from emu.conform.protocol import (
     LENGTH,
     MAGIC,
     MOST,
+    REGISTERS_SINCE,
     VERSION,
     Kind,
     Message,
@@ -84,11 +85,14 @@ class Target:
         self._deadline = time.monotonic() + patience_s
         self._link = _link(address, self._deadline)
         try:
-            ready = self.ask(message(Kind.HELLO, magic=MAGIC, version=VERSION), Kind.READY).closing
+            try:
+                ready = self._hello(VERSION)
+            except RefusedError:
+                ready = self._hello(1)  # it knows no other
         except BaseException:
             self._link.close()
             raise
-        if ready["version"] != VERSION:
+        if not 1 <= ready["version"] <= VERSION:
             self._link.close()
             raise UnreachableError(
                 HailoStatus.HAILO_UNSUPPORTED_CONTROL_PROTOCOL_VERSION,
@@ -96,6 +100,11 @@ class Target:
             )
         self.name: str = ready["name"]
         self.watch = Watch(ready["watch"] & int(~Watch(0)))
+        if ready["version"] < REGISTERS_SINCE:
+            self.watch &= ~Watch.REGISTERS
+
+    def _hello(self, version: int) -> Message:
+        return self.ask(message(Kind.HELLO, magic=MAGIC, version=version), Kind.READY).closing
 
     def allow(self) -> None:
         """The time for a vector begins."""

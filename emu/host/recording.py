@@ -1,31 +1,44 @@
 """What crosses the borders of the device: control messages, register accesses, transfers; as records of a recording.
 
-The contents of frames and of memory blocks are kept as digests.
+The contents of frames and of memory blocks are kept as digests; accesses to the registers of a card as they are, since
+a replay makes them again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import xxhash
 
 from emu.hw.inspection import Inspection
+from emu.hw.probe import Access, AccessHook
 from emu.hw.vdma import Channel, Edge
 
 Put = Callable[[dict[str, Any]], None]
 _LONGEST_KEPT = 64  # bytes of a block that are kept as they are
 
 
-class Recorder:
-    """Hands each crossing to `put`, in the order in which they happen. Frames are then played one by one."""
+class Watchable(Protocol):
+    """The registers of a card, for who looks on."""
 
-    def __init__(self, chip: Inspection, put: Put) -> None:
+    def watch(self, hook: AccessHook) -> None: ...
+
+
+class Recorder:
+    """Hands each crossing to `put`, in the order in which they happen. Frames are then played one by one.
+
+    `bars`: the registers of the card, where the host's accesses to them and its interrupts are wanted too.
+    """
+
+    def __init__(self, chip: Inspection, put: Put, bars: Watchable | None = None) -> None:
         self._chip = chip
         self._put = put
         chip.probe.observers.append(self)
         chip.probe.write_hooks.append(self._written)
         chip.probe.read_hooks.append(self._read)
+        if bars is not None:
+            bars.watch(self._accessed)
 
     def control(self, ns: int, request: bytes, reply: bytes) -> None:
         self._put({"ns": ns, "kind": "control", "request": request.hex(), "reply": reply.hex()})
@@ -65,3 +78,11 @@ class Recorder:
 
     def _read(self, address: int, size: int) -> None:
         self._put({"ns": self._chip.now, "kind": "read", "address": address, "bytes": size})
+
+    def _accessed(self, access: Access) -> None:
+        if access.what == "interrupt":
+            self._put({"ns": access.ns, "kind": "interrupt", "value": access.value})
+            return
+        held = {"data": access.data.hex()} if access.data else {"value": access.value}
+        place = {"name": access.name, "bar": access.bar, "offset": access.offset, "size": access.size}
+        self._put({"ns": access.ns, "kind": "register", "access": access.what, **place, **held})

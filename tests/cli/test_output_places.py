@@ -19,7 +19,7 @@ Emu = Callable[..., tuple[int, str, str]]
 # what `test_outputs` gives a command only to see it refused before its work, with inputs for which the work succeeds
 INPUTS = {
     ("coverage", "--output"): {str(EXAMPLES / "two_context.hef"): "COVERAGE"},
-    ("asm", "--output"): {str(ROOT / "README.md"): "YAML"},
+    ("asm", "--output"): {str(ROOT / "LICENSE"): "YAML"},
 }
 FILES = [case for case in CASES if "FOLDER" not in CASES[case][0] and case[0] != "exec"]  # a process of its own
 FOLDERS = [case for case in CASES if "FOLDER" in CASES[case][0] and case[0] != "exec"]

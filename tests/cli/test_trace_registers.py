@@ -66,9 +66,10 @@ def test_what_is_wrong_use(emu, arguments: tuple[str, ...], why: str) -> None:
 
 
 def test_a_device_that_is_part_of_its_host_has_none() -> None:
-    with pytest.raises(UsageError, match="hailo15h is part of its host, only cards have registers"):
-        check_registers(load("hailo15h"))
-    check_registers(load("hailo8l"))
+    for option in ("--trace=registers", "--record-registers"):
+        with pytest.raises(UsageError, match=f"{option}: hailo15h is part of its host, only cards have registers"):
+            check_registers(load("hailo15h"), option)
+        check_registers(load("hailo8l"), option)
 
 
 def test_where_it_goes() -> None:
