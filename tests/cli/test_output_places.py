@@ -44,7 +44,7 @@ def arguments_of(case: tuple[str, str], target: Path, inputs: dict[str, str]) ->
     place = target
     for at, word in enumerate(words):
         for mark in ("FILE", "FOLDER"):
-            if word == mark or word.endswith(f"={mark}") or word == "FILE.csv":
+            if word in (mark, f"{mark}@1") or word.endswith(f"={mark}") or word == "FILE.csv":
                 place = target.with_name(target.name + (".csv" if word == "FILE.csv" else ""))
                 words[at] = word.replace(f"{mark}.csv", mark).replace(mark, str(place))
                 break
