@@ -65,6 +65,7 @@ READ = {
         *("--actions", "--break-script", "--hef", "--resume"),
     },
     "actions": {"--decode"},
+    "conform": {"--vectors"},
     "check": {"--trace"},
     "bind": {"--alls"},
     "serve": {"--reference"},
