@@ -133,7 +133,7 @@ def _of_lists(lists: Lists, **request: Any) -> Any:
     traced=st.booleans(),
     kept=st.booleans(),
 )
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_any_run_can_be_resumed_anywhere(
     make: Any, batch: int, frames: int, at: float, fault: str, traced: bool, kept: bool
 ) -> None:
