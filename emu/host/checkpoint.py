@@ -99,7 +99,7 @@ def saving(request: RunRequest, frame: int, recipe: dict[str, str], put: Callabl
 
     def pauses(session: Session) -> None:
         found = changes(worlds[0], session.device.inspection.awaited)
-        put(Checkpoint(session.delivered, session.device.now_ns, recipe, found, _spared(session)))
+        put(Checkpoint(session.delivered, session.device.now_ns, recipe, found, session.chip.spared))
 
     return replace(request, on_session=begins, pause_at=frame, on_pause=pauses)
 
@@ -117,7 +117,7 @@ def resume(program: Program, profile: Profile, request: RunRequest, checkpoint: 
     def made() -> Session:
         session = Session.configured(device, program, request)
         chip = session.chip
-        if checkpoint.spared != _spared(session):
+        if checkpoint.spared != session.chip.spared:
             there, here = ("not watched", "watched") if checkpoint.spared else ("watched", "not watched")
             accesses = f"register accesses (--trace=registers): {there} there, {here} here"
             raise refusal(f"the checkpoint is of another run: {accesses}")
@@ -150,11 +150,6 @@ def _held(made: TracerFor | None) -> TracerFor | None:
         return tracer
 
     return None if made is None else held
-
-
-def _spared(session: Session) -> bool:
-    card = session.chip.pcie
-    return card is None or card.spared
 
 
 def _world(session: Session) -> World:

@@ -177,6 +177,11 @@ class Device(Chip):
         """The register of a channel: how far its DMA is, modulo its depth."""
         return self.vdma.channels[packed].num_processed
 
+    @property
+    def spared(self) -> bool:
+        """Whether the host leaves out the accesses to a card's registers that nobody watches."""
+        return self.pcie is None or self.pcie.spared
+
     def turn_loop(self) -> TurnLoop:
         """For a host that lets the configured applications take turns: it may add up rounds that repeat."""
         return TurnLoop(self, self.firmware, self.applications)

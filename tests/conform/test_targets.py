@@ -219,6 +219,6 @@ def test_hazards_that_are_missed_or_made_up() -> None:
     assert broken("python:tests.conform.test_targets:Blind", rules) == ["hazard/read-unwritten"]
     assert broken("python:tests.conform.test_targets:Alarmist", rules) == [
         "flow/one-context-hailo8",
-        "hazard/read-unwritten",
         "hazard/none-where-it-is-sound",
+        "hazard/read-unwritten",
     ]

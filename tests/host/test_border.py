@@ -29,7 +29,7 @@ from tests.hw.lists import act, single
 HOST = sorted((ROOT / "emu" / "host").rglob("*.py"))
 # what both sides speak of: contents, channels, actions, what is asked of the device
 SPOKEN_OF = {"application", "border", "controls", "faults", "inspection", "memory", "notifications", "payload", "unit"}
-SPOKEN_OF |= {"clock", "hostmem", "pcie", "vdma"}  # of pcie: what is declared
+SPOKEN_OF |= {"clock", "hostmem", "pcie", "probe", "vdma"}  # of pcie: what is declared; of probe: what an access is
 READ_ALONE = {"config.starts", "config.addresses", "handlers.own"}  # what configuration, addresses and handlers say
 MAKES_THE_CHIP = {"device.py", "session.py"}  # the one that makes it, the one that hands it on to whoever looks further
 

@@ -82,7 +82,7 @@ def test_stop_ends_the_run_at_the_first(hazardous: Path, cli: Cli) -> None:
 @needs_shared
 def test_hazards_show_where_the_run_ends_in_a_stall_too(shared: Path, cli: Cli) -> None:
     """A bit of a 10H/15H record: it is refused, a sequencer is never done, and both are said."""
-    path, fault = shared / "hef" / "face_landmarks_lite_2ctx.v3.hailo1xh.hef", "--inject=flip-ccw:0=40000"
+    path, fault = shared / "hef" / "face_landmarks_lite_2ctx.v3.hailo1xh.hef", "--inject=flip-ccw:0=200000"
     assert cli("run", path, fault) == 5
     first, *_, last = cli.err.splitlines()
     assert first.startswith("emu: warning: hazard: record-refused: preliminary, config stream 0: record ")
@@ -119,7 +119,7 @@ def test_each_is_told_once_however_often_the_group_is_activated(hazardous: Path)
 @needs_shared
 def test_the_action_of_a_hazard_is_the_one_it_came_with(shared: Path, tmp_path: Path) -> None:
     path = shared / "hef" / "face_landmarks_lite_2ctx.v3.hailo1xh.hef"
-    run = execute(path, RunSpec.of(path, inject=("flip-ccw:0=40000",)), tmp_path / "t")
+    run = execute(path, RunSpec.of(path, inject=("flip-ccw:0=200000",)), tmp_path / "t")
     assert run.device is not None
     first = run.hazards[0]
     step = run.device.applications[0].context(ContextType.PRELIMINARY).steps[first.action_index]
