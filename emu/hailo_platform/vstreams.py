@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,13 +154,35 @@ class OutputVStream:
             self._vstream.configure(**limits)
 
 
-class InputVStreams:
+class _VStreams(Generic[VStream]):
+    """The vstreams of one direction, as a context manager; iterable."""
+
+    _direction: ClassVar[str]
+
+    def __init__(self, network: ConfiguredNetwork, params: Mapping[str, VStreamParams]) -> None:
+        self._network = network
+        self._params = params
+        self._vstreams: dict[str, VStream] = {}
+
+    def get(self, name: str | None = None) -> VStream:
+        """HailoRTException without a name where there is not exactly one."""
+        if name is None:
+            if len(self._vstreams) != 1:
+                raise HailoRTException(f"There is no single {self._direction} vStream. You must give a name")
+            return next(iter(self._vstreams.values()))
+        return self._vstreams[name]
+
+    def __iter__(self) -> Iterator[VStream]:
+        return iter(self._vstreams.values())
+
+
+class InputVStreams(_VStreams[InputVStream]):
     """Inputs to write to, as a context manager; iterable."""
 
+    _direction = "input"
+
     def __init__(self, configured_network: ConfiguredNetwork, input_vstreams_params: Mapping[str, VStreamParams]):
-        self._network = configured_network
-        self._params = input_vstreams_params
-        self._vstreams: dict[str, InputVStream] = {}
+        super().__init__(configured_network, input_vstreams_params)
 
     def __enter__(self) -> InputVStreams:
         network, params = self._network, self._params
@@ -178,20 +200,15 @@ class InputVStreams:
         self._pipeline.close_inputs()
         self._network._close_pipeline()
 
-    def get(self, name: str | None = None) -> InputVStream:
-        """HailoRTException without a name where there is not exactly one."""
-        return _get(self._vstreams, name, "input")
-
     def clear(self) -> None:
         """Forget frames that the device has not taken."""
         self._pipeline.clear_inputs()
 
-    def __iter__(self) -> Iterator[InputVStream]:
-        return iter(self._vstreams.values())
 
-
-class OutputVStreams:
+class OutputVStreams(_VStreams[OutputVStream]):
     """Outputs to read from, as a context manager; iterable. `tf_nms_format` as `InferVStreams`."""
+
+    _direction = "output"
 
     def __init__(
         self,
@@ -199,10 +216,8 @@ class OutputVStreams:
         output_vstreams_params: Mapping[str, VStreamParams],
         tf_nms_format: bool = False,
     ) -> None:
-        self._network = configured_network
-        self._params = output_vstreams_params
+        super().__init__(configured_network, output_vstreams_params)
         self._tf_nms_format = tf_nms_format
-        self._vstreams: dict[str, OutputVStream] = {}
 
     def __enter__(self) -> OutputVStreams:
         network, params = self._network, self._params
@@ -224,24 +239,9 @@ class OutputVStreams:
         self._pipeline.close_outputs()
         self._network._close_pipeline()
 
-    def get(self, name: str | None = None) -> OutputVStream:
-        """As `InputVStreams.get`."""
-        return _get(self._vstreams, name, "output")
-
     def clear(self) -> None:
         """Forget frames that were not read."""
         self._pipeline.clear_outputs()
-
-    def __iter__(self) -> Iterator[OutputVStream]:
-        return iter(self._vstreams.values())
-
-
-def _get(vstreams: Mapping[str, VStream], name: str | None, what: str) -> VStream:
-    if name is None:
-        if len(vstreams) != 1:
-            raise HailoRTException(f"There is no single {what} vStream. You must give a name")
-        return next(iter(vstreams.values()))
-    return vstreams[name]
 
 
 def _require_known(params: Mapping[str, VStreamParams], names: set[str], network: str) -> None:

@@ -85,8 +85,7 @@ def saving(request: RunRequest, frame: int, recipe: dict[str, str], put: Callabl
     """
     if frame < 1:
         raise UsageError(f"a checkpoint at frame {frame}: at least one has to be delivered")
-    if request.handlers:
-        raise UsageError("a checkpoint does not know what handlers of your own keep")
+    _refuse_handlers(request)
     worlds: list[World] = []
     watching = request.on_session
 
@@ -109,15 +108,14 @@ def resume(program: Program, profile: Profile, request: RunRequest, checkpoint: 
 
     HAILO_INVALID_ARGUMENT where the checkpoint does not fit the program and the request.
     """
-    if request.handlers:
-        raise UsageError("a checkpoint does not know what handlers of your own keep")
+    _refuse_handlers(request)
     # who watches the registers has to do so from the first access on, for it makes them
     device = open_for(program, profile, replace(request, tracer_for=_held(request.tracer_for)))
 
     def made() -> Session:
         session = Session.configured(device, program, request)
         chip = session.chip
-        if checkpoint.spared != session.chip.spared:
+        if checkpoint.spared != chip.spared:
             there, here = ("not watched", "watched") if checkpoint.spared else ("watched", "not watched")
             accesses = f"register accesses (--trace=registers): {there} there, {here} here"
             raise refusal(f"the checkpoint is of another run: {accesses}")
@@ -138,6 +136,11 @@ def resume(program: Program, profile: Profile, request: RunRequest, checkpoint: 
     except _SENSELESS as error:
         # each value is of a kind that a checkpoint can have, and all together are no state of this run
         raise refusal(f"no run can go on from the checkpoint: {type(error).__name__}: {error!s:.200}") from error
+
+
+def _refuse_handlers(request: RunRequest) -> None:
+    if request.handlers:
+        raise UsageError("a checkpoint does not know what handlers of your own keep")
 
 
 def _held(made: TracerFor | None) -> TracerFor | None:

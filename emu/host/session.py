@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,9 +29,6 @@ from emu.hw.unit import Counts, NotNowError
 from emu.sequencer.program import ContextType, Direction, Program
 from emu.timing.model import GroupTiming
 from emu.trace.events import Tracer
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "ContextResult",

@@ -1,9 +1,9 @@
 """A world of objects as data: what has changed in it since it was made, to be made so again in another process.
 
 Two worlds that are made in the same way have the same objects in the same order, so an object is known by its number.
-`changes` writes down what differs from when the world was looked at first, and everything that has come since;
-`Changes.apply` does the same to another one. Data, no code: a class, a function or a method is known by its name, and
-only those of the simulated world are; what a file says is checked before anything is made of it.
+`emu.host.world_writing` writes down what differs from when the world was looked at first, and everything that has come
+since; `emu.host.world_reading` does the same to another one. Data, no code: a class, a function or a method is known by
+its name, and only those of the simulated world are; what a file says is checked before anything is made of it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ SHOWING = ("view", "array")
 
 
 class Changes(Struct, frozen=True):
-    """What changed in a world of `objects` objects of certain classes (`shape`): each value as `_Writer` writes it.
+    """What changed in a world of `objects` objects of certain classes (`shape`), in the form of
+    `emu.host.world_writing`.
 
     `names` are those of classes and functions, `changed` [number, content] of objects that were there, `made` [class,
     content] of those that were not, `queue` [instant, priority, event], `awaited` what the firmware's task waits for,

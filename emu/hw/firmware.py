@@ -348,12 +348,12 @@ class Firmware(ListExecution):
         )
 
     def _idle_chain(self) -> list[str]:
-        lines = []
+        found = []
         for one in self.device.core.passes:
             total = "endless" if one.limit is None else one.limit
-            lines.append(f"frames of {one.context.name}: {one.completed} of {total} delivered")
-            lines += [why for why in (one.held, one.blocked) if why]
-        return lines
+            found.append(f"frames of {one.context.name}: {one.completed} of {total} delivered")
+            found += [why for why in (one.held, one.blocked) if why]
+        return found
 
     def _flow(self, application: Application, context: Context) -> Flow:
         return self.device.flow(application, context)
