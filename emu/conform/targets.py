@@ -198,8 +198,9 @@ class _Stream:
 
     def _wait(self, descriptor: int, deadline: float, writing: bool = False) -> None:
         left = deadline - time.monotonic()
-        ways: tuple[list[int], list[int]] = ([], [descriptor]) if writing else ([descriptor], [])
-        if left <= 0 or not any(select.select(*ways, [], left)):
+        poll = select.poll()  # whose descriptors may have any number, unlike select's
+        poll.register(descriptor, select.POLLOUT if writing else select.POLLIN)
+        if left <= 0 or not poll.poll(left * 1000):
             raise _silent(self._name)
 
     def _gone(self, why: str) -> UnreachableError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import shlex
 import socket
 import subprocess
@@ -9,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -222,3 +224,14 @@ def test_hazards_that_are_missed_or_made_up() -> None:
         "hazard/none-where-it-is-sound",
         "hazard/read-unwritten",
     ]
+
+
+def test_a_target_beside_very_many_open_files() -> None:
+    """Each HEF that a process maps is an open file: descriptors go beyond the 1,024 that select knows."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if most != resource.RLIM_INFINITY and most < 1400:
+        pytest.skip(f"this system allows {most} open files")
+    with ExitStack() as files:
+        for _ in range(1100):
+            files.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        assert [one.outcome for one in conform(program("other_device.py"), IDENTIFY, 60)] == [Outcome.HOLDS]
