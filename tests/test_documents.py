@@ -74,7 +74,7 @@ def expected(text: str) -> Iterator[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("documents")
     examples = ROOT / "examples"
     shutil.copytree(examples, made / "examples")
@@ -112,6 +112,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert run("run a.hef --trace=measured.json --trace-format fw-actions")[0] == 0
         (made / "capture.json").write_text(run("actions a.hef --json")[1])
     return made
+
+
+@pytest.fixture
+def folder(made_once: Path, tmp_path: Path) -> Path:
+    """Of one test alone: what a page writes would be in the way of another one."""
+    return shutil.copytree(made_once, tmp_path / "documents")
 
 
 def run(line: str) -> tuple[int, str, str]:
