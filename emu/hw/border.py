@@ -135,8 +135,8 @@ class ChipPort(Surroundings, Protocol):
 class Bars(Protocol):
     """The registers of a card (`emu.hw.pcie`), by BAR and offset: all that a host reaches of it.
 
-    `launch` and `num_processed` are what a write and a read of a channel's registers come to, for a driver that is told
-    that it is spared them.
+    `launch`, `num_processed` and `control` are what accesses to a channel's registers and to the mailboxes come to, for
+    a driver that is told that it is spared them.
     """
 
     def launch(self, packed: int, num_available: int, /) -> None:
@@ -144,6 +144,9 @@ class Bars(Protocol):
 
     def num_processed(self, packed: int, /) -> int:
         """As `ChipPort.num_processed`."""
+
+    def control(self, request: bytes, /) -> bytes | None:
+        """As `ChipPort.control`; None, and nothing done, where the accesses have to show what comes of it."""
 
     def connect(self, vector: Callable[[], None], spare: Callable[[bool], None] | None = None) -> None:
         """Who takes the interrupts. `spare` hears whether accesses are spared, at once and whenever that changes."""
