@@ -52,11 +52,17 @@ class HostPort(Protocol):
     def free_frames(self, inputs: Iterable[int] | None = None) -> int:
         """How many further frames of some inputs (None: of all) the host feeds without ever being late."""
 
+    def free_batches(self, batch: int) -> int:
+        """How many batches that flow alike come before the last ones, which have to be played."""
+
     def counters(self) -> Iterable[tuple[object, str]]:
         """What the host counts, as (holder, attribute)."""
 
-    def skip(self, descriptors: Mapping[int, int]) -> None:
-        """Many frames passed in one step: each of some channels (packed id) moved on by so many descriptors."""
+    def skip(self, descriptors: Mapping[int, int]) -> Mapping[int, int]:
+        """Many frames passed in one step: each of some channels (packed id) moved on by so many descriptors.
+
+        Returns how many fewer than that are queued behind it, by channel, where the last frames were among them.
+        """
 
 
 class Surroundings(Protocol):
