@@ -274,6 +274,11 @@ class Chip(Unit):
             self._beside.replan()
         return done
 
+    @property
+    def moves_beside_configuration(self) -> bool:
+        """Whether data is under way that configuration may slow down."""
+        return bool(self._beside.active)
+
     def memory_note(self, what: str, index: int, values: tuple[int, ...]) -> None:
         """A unit was programmed through registers whose addresses are not public: only the hash knows."""
         self.memory.note((what, index, values))

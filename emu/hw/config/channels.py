@@ -7,7 +7,7 @@ at an instant that is known when it starts, and MODULE_CONFIG_DONE waits for it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -270,6 +270,23 @@ class Bus(ConfigBus, Unit):
         self.idle_at = done = begins + self._fetch_ns + size * self._byte_ns
         return done
 
+    def fetch_all(self, begun: int, fetches: Iterable[tuple[int, int, int | None]]) -> dict[int, int]:
+        """As `fetch` of each (instant behind `begun`, bytes, the stream whose last one it is, if it is one of them).
+
+        Returns when the last one of each stream is consumed, in whole ns.
+        """
+        done: dict[int, int] = {}
+        idle_at, fetch_ns, byte_ns = self.idle_at, self._fetch_ns, self._byte_ns
+        for behind, size, last_of in fetches:
+            now = begun + behind
+            if now > idle_at:
+                idle_at = self._begun_at = now
+            idle_at = idle_at + fetch_ns + size * byte_ns
+            if last_of is not None:
+                done[last_of] = round(idle_at)
+        self.idle_at = idle_at
+        return done
+
     def busy(self, now: int) -> tuple[float, float]:
         """From when to when the fetches that are queued at `now` move, or moved last."""
         return self._begun_at, self.idle_at
@@ -332,18 +349,10 @@ class ConfigManager(Unit):
 
     def fetch_bursts(self, channel: ConfigChannel, count: int) -> int:
         """Let `count` more records through; returns their bytes."""
-        run = channel.prefetched or self._prefetched(channel)
+        run = channel.prefetched or self.prefetched(channel)
         if run.opaque:
-            before = channel.fetched
-            fetched = channel.fetched = before + count
-            share = channel.config_stream_index, before, fetched, channel.expected_bursts, run.digest
-            found = self._shares.get(share)
-            if found is None:
-                # no record boundaries are known: each burst is an equal share of the bytes
-                total = max(channel.expected_bursts, fetched)
-                size = run.size * fetched // total - run.size * before // total
-                found = self._shares[share] = size, self._place(channel, run, size)
-            size, noted = found
+            size, noted = self.share(channel, run, channel.fetched, count)
+            channel.fetched += count
             self.ccw_bytes += size
             self.opaque_bytes += size
             self.memory.note(noted)
@@ -358,7 +367,7 @@ class ConfigManager(Unit):
 
     def outstanding_bursts(self, channel: ConfigChannel) -> int:
         """Bursts asked for beyond what the buffer holds: they never arrive."""
-        run = self._prefetched(channel)
+        run = self.prefetched(channel)
         return 0 if run.opaque else channel.fetched - channel.next_record
 
     def check_drained(self, channel: ConfigChannel) -> None:
@@ -379,7 +388,7 @@ class ConfigManager(Unit):
             S.CSM_CONFIG_MANAGER_STATUS_CSM_BURST_COUNTER_IS_NOT_ZERO,
             lambda: f"config stream {channel.config_stream_index}: {outstanding} bursts outstanding",
         )
-        run = self._prefetched(channel)
+        run = self.prefetched(channel)
         left = channel.expected_bursts - channel.fetched if run.opaque else run.count - channel.next_record
         require(
             left == 0,
@@ -391,7 +400,8 @@ class ConfigManager(Unit):
         """When everything fetched so far has been consumed."""
         return max((channel.busy_until for channel in self.channels.values()), default=0)
 
-    def _prefetched(self, channel: ConfigChannel) -> Run:
+    def prefetched(self, channel: ConfigChannel) -> Run:
+        """What a channel reads ahead."""
         if channel.prefetched is None:
             channel.prefetched = self.cache.whole(channel.config_stream_index, channel.source)
         return channel.prefetched
@@ -406,14 +416,26 @@ class ConfigManager(Unit):
     def _load_opaque(self, channel: ConfigChannel, run: Run, size: int) -> None:
         self.ccw_bytes += size
         self.opaque_bytes += size
-        self.memory.note(self._place(channel, run, size))
+        self.memory.note(self._place(channel, run, channel.fetched, size))
 
-    def _place(self, channel: ConfigChannel, run: Run, size: int) -> tuple[int, int]:
-        """What is noted of bytes of unknown meaning.
+    def share(self, channel: ConfigChannel, run: Run, before: int, count: int) -> tuple[int, tuple[int, int]]:
+        """Bytes of `count` bursts behind `before` of a run of unknown meaning, and what is noted of them."""
+        fetched = before + count
+        share = channel.config_stream_index, before, fetched, channel.expected_bursts, run.digest
+        found = self._shares.get(share)
+        if found is None:
+            # no record boundaries are known: each burst is an equal share of the bytes
+            total = max(channel.expected_bursts, fetched)
+            size = run.size * fetched // total - run.size * before // total
+            found = self._shares[share] = size, self._place(channel, run, fetched, size)
+        return found
+
+    def _place(self, channel: ConfigChannel, run: Run, fetched: int, size: int) -> tuple[int, int]:
+        """What is noted of bytes of unknown meaning, the last of `fetched` descriptors or bursts.
 
         What was loaded, how far and from where still decides what the chip computes.
         """
-        place = channel.config_stream_index, channel.fetched, size, run.digest
+        place = channel.config_stream_index, fetched, size, run.digest
         found = self._places.get(place)
         if found is None:
             text = " ".join(map(str, place))
