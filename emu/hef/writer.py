@@ -14,7 +14,7 @@ import xxhash
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 from msgspec import Struct
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
 from emu.errors import UsageError
 from emu.hef import model
@@ -136,10 +136,10 @@ def message_of(contents: HefContents) -> pb.ProtoHEFHef:
 def _first_difference(given: Any, read: Any, path: str) -> str:
     """Where two unequal records part, in words."""
     if type(given) is type(read) and isinstance(given, Struct):
-        for item in fields(given):
-            one, other = getattr(given, item.name), getattr(read, item.name)
+        for name in given.__struct_fields__:
+            one, other = getattr(given, name), getattr(read, name)
             if one != other:
-                return _first_difference(one, other, f"{path}.{item.name}")
+                return _first_difference(one, other, f"{path}.{name}")
     if isinstance(given, tuple) and isinstance(read, tuple) and len(given) == len(read):
         for index, (one, other) in enumerate(zip(given, read, strict=True)):
             if one != other:
@@ -250,15 +250,15 @@ def _fill_group(message: pb.ProtoHEFNetworkGroup, group: model.NetworkGroup, net
 
 def _fill_legacy(message: pb.ProtoHEFNetworkGroup, core_op: model.CoreOp) -> None:
     """The fields of a group that mirror those of a core op."""
-    for item in fields(core_op):
-        if item.name != "partial_core_ops":
-            _fill_field(message, item.name, getattr(core_op, item.name))
+    for name in core_op.__struct_fields__:
+        if name != "partial_core_ops":
+            _fill_field(message, name, getattr(core_op, name))
 
 
 def _fill(message: Message, record: Any) -> None:
     """Every field of a record; fields, members of oneofs and messages are found by name, as the model is spelled."""
-    for item in fields(record):
-        _fill_field(message, item.name, getattr(record, item.name))
+    for name in record.__struct_fields__:
+        _fill_field(message, name, getattr(record, name))
 
 
 def _fill_field(message: Message, name: str, value: Any) -> None:

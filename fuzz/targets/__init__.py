@@ -9,7 +9,7 @@ from importlib import import_module
 
 from fuzz.target import Target
 
-# target -> (module of this package, packages and modules of emu whose edges count)
+# target -> (module of this package, packages and modules whose edges count)
 _WHERE: dict[str, tuple[str, tuple[str, ...]]] = {
     "hef-container": ("hef", ("emu.hef",)),
     "hef": ("hef", ("emu.hef", "emu.sequencer", "emu.timing")),
@@ -22,7 +22,7 @@ _WHERE: dict[str, tuple[str, tuple[str, ...]]] = {
     "recording": ("documents", ("emu.trace.record", "emu.cli.replay", "emu.host.spec")),
     "yaml": ("documents", ("emu.hef.assembly", "emu.hef.plain")),
     "npz": ("arrays", ("emu.arrays", "zipfile", "numpy.lib.format")),
-    "picture": ("arrays", ("emu.images",)),
+    "picture": ("arrays", ("emu.images", "PIL")),
     "hrpc": ("server", ("emu.server",)),
     "control": ("server", ("emu.wire", "emu.hw", "emu.server.control")),
     "conform": ("conform", ("emu.conform", "emu.hw")),
