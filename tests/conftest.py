@@ -37,7 +37,7 @@ gc.disable()  # until all is collected: what it makes lives to the end
 
 
 def pytest_collection_finish() -> None:
-    """Sixteen thousand tests are not looked through for garbage again and again: a fifth of the suite's time was that."""
+    """Sixteen thousand tests are not looked through for garbage again and again, a fifth of the suite's time."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
@@ -45,6 +48,21 @@ def least(*functions: Callable[[], object], rounds: int = 7) -> list[float]:
 def costs_at_most(function: Callable[[], object], seconds: float) -> bool:
     """Whether one of a few calls stays within what was measured for something else on this machine."""
     return any(_once(function) <= seconds for _ in range(_TRIES))
+
+
+@contextmanager
+def within(memory: int) -> Iterator[None]:
+    """What would take the process beyond that many more bytes raises MemoryError, as on a small machine.
+
+    It costs nothing, where tracemalloc makes what is under it four times as dear; what is free already is not counted.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + memory, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _once(function: Callable[[], object], clock: Callable[[], float] = time.thread_time) -> float:

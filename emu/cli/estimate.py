@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +17,7 @@ from emu.host.spec import ESTIMATING, HefSettings
 
 if TYPE_CHECKING:
     from emu.timing.estimate import Estimate
+    from emu.timing.uplink import Fleet
 
 
 @click.command(cls=Command)
@@ -62,11 +64,11 @@ def command(
         raise CommandLineError("--devices: of one HEF, several take turns on one device")
     common.refuse_but(ESTIMATING, "an estimate")
     from emu.cli.estimate_report import fleets_text, text, together_text
-    from emu.timing.together import together
-    from emu.timing.uplink import fleets
 
     results = [_estimated(hef, common, batches, compute_time) for hef in hefs]
     if len(results) > 1:
+        from emu.timing.together import together
+
         turns = together(results)
         if as_json:
             batches_of = [one.document() for one in turns]
@@ -79,7 +81,11 @@ def command(
         say(together_text(results, turns))
         return
     (result,) = results
-    shares = fleets(result, devices, uplink) if devices is not None and uplink is not None else ()
+    shares: Sequence[Fleet] = ()
+    if devices is not None and uplink is not None:
+        from emu.timing.uplink import fleets
+
+        shares = fleets(result, devices, uplink)
     if as_json:
         document = result.document()
         for described, share in zip(document["batches"], shares, strict=False):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from emu.timing.estimate import BatchEstimate, Estimate
-from emu.timing.table import TableEstimate
-from emu.timing.together import Turns
-from emu.timing.uplink import Fleet
 from emu.wire.control import MAX_BATCH_SIZE
+
+if TYPE_CHECKING:
+    from emu.timing.estimate import BatchEstimate, Estimate
+    from emu.timing.table import TableEstimate
+    from emu.timing.together import Turns
+    from emu.timing.uplink import Fleet
 
 _GUESSES = 3  # how many of them are named where nobody asked for all
 _HEADS = ("config ms", "compute ms", "dma ms", "switch ms", "unexplained ms")

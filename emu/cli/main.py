@@ -95,8 +95,13 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="emu")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def cli(debug: bool) -> None:
+@click.pass_context
+def cli(context: click.Context, debug: bool) -> None:
     """A software Hailo device: compile, execute, time and compare HEF files without hardware."""
+    if context.invoked_subcommand != "exec":  # which hands its environment on to a program of the user's
+        # numpy's products round differently with every number of threads, which would be that of the machine, and all
+        # but one spin while there is nothing to multiply; its library reads the variable when it is loaded
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def report(error: EmuError, as_json: bool, debug: bool = False) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
 from pathlib import Path
 
@@ -273,9 +272,6 @@ def command(
     refused += ["--break"] * bool(breaks) + ["--step"] * step + ["--break-script"] * (break_script is not None)
     if refused:
         raise CommandLineError(f"{', '.join(refused)}: not for OM and MS graphs", file=models[0])
-    # numpy's products round differently with every number of threads, which would be that of the machine; its library
-    # reads the variable when it is loaded
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     from emu.cli import run_graph
 
     return run_graph.run(options)

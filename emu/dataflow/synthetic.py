@@ -26,6 +26,6 @@ class DeviceLike:
         noise = found.keys() - set(real)
         for name in noise & self._nms.keys():
             found[name] = frame_from_noise(found[name], self._nms[name], SCORING_ELEMENTS)
-        if vstream.op is not None and noise:
+        if vstream.op is not None:
             found |= sparse_scores(vstream.op, {name: data for name, data in found.items() if name in noise})
         return found

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from emu.errors import HailoError, HailoStatus
 from emu.hef.model import ExternalResource
-from emu.hef.runtime import V4_18, V4_20, V4_21, V5_1, Runtime, runtimes
+from emu.hef.runtime import V4_18, V4_20, V4_21, V5_1, Runtime, newest
 from emu.hef.source import Source
 from emu.recognise import HEAD_SIZE, foreign_name
 
@@ -170,7 +170,7 @@ class Container:
     """
 
     def __init__(self, source: Source, *, from_memory: bool = False, runtime: Runtime | None = None) -> None:
-        runtime = runtime or runtimes()[-1]
+        runtime = runtime or newest()
         self.source = source
         self.name = source.name
         self.from_memory = from_memory

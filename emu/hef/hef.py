@@ -19,7 +19,7 @@ from emu.hef.model import (
     IncludedFeatures,
     NetworkGroup,
 )
-from emu.hef.runtime import V5_2, Runtime, any_release, default_runtime, runtimes
+from emu.hef.runtime import V5_2, Runtime, any_release, default_runtime, newest
 from emu.hef.source import Origin, Source, open_source
 from emu.schemas import hef_pb2 as pb
 
@@ -212,7 +212,7 @@ def open_hef(
 
 
 def _open(source: Source, version: Runtime | None, from_memory: bool, parsed: Parsed | None = None) -> Hef:
-    container = Container(source, from_memory=from_memory, runtime=version or runtimes()[-1])
+    container = Container(source, from_memory=from_memory, runtime=version or newest())
     message = None
     if version is None:
         message = _parse(container)

@@ -151,6 +151,11 @@ def any_release(text: str) -> Runtime:
     return Runtime.named(text) if text in catalog.names("runtimes") else Runtime.parse(text)
 
 
+def newest() -> Runtime:
+    """The last of `runtimes`; the files of the others are not read."""
+    return Runtime.named(catalog.names("runtimes")[-1])
+
+
 def runtimes() -> tuple[Runtime, ...]:
     """All that there are, the oldest first."""
     return tuple(Runtime.named(name) for name in catalog.names("runtimes"))

@@ -7,9 +7,11 @@ alone, `off` nothing; by default a network is computed that was read whole and t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from emu.chips.runtimes import device_profile, runtime_profile
 from emu.errors import HailoError, HailoStatus
@@ -32,8 +34,7 @@ MODES = (STRICT, PARTIAL, OFF)
 _MOST_SECONDS = 1.0  # a frame, without being asked (cli.md)
 
 
-@dataclass(frozen=True)
-class GroupComputing:
+class GroupComputing(Struct, frozen=True):
     """What is computed of one network group: the output streams, and a line where there is something to say.
 
     `reading` is None where the file's network is not read at all; `assumed` are choices of stride and padding. `lost`:
@@ -43,8 +44,8 @@ class GroupComputing:
     streams: frozenset[str] = frozenset()
     reading: GroupReading | None = None
     note: str = ""
-    assumed: Mapping[LcuId, Assumption] = field(default_factory=dict, repr=False)
-    lost: dict[str, str] = field(default_factory=dict, repr=False)
+    assumed: Mapping[LcuId, Assumption] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
 
     def model(self, told: Callable[[int, frozenset[str]], None]) -> Core | None:
         """What computes its frames, once for each application; `told` hears which streams of a frame it gave. None

@@ -7,7 +7,8 @@ started, whose programs have come to their end. `Gates` knows both for the appli
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from emu.hw.application import Application, Context
 from emu.hw.cluster import Clusters, Lcu
@@ -16,8 +17,7 @@ from emu.hw.config.logic import ConfigLogic
 Named = dict[int, tuple[int, str]]  # by packed_lcu_id: the network, and why frames of it need the LCU
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Struct, frozen=True):
     """Of the frames of one pass: LCUs that have to be enabled, and LCUs that configuration has to have started, by
     packed_lcu_id with what to say where that is missing; clusters whose configuration has to be there."""
 

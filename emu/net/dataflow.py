@@ -7,8 +7,9 @@ and the row of the target holds, at that port, (source, place in the source's ro
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from emu.hw.config.addresses import LCUS
 from emu.hw.config.image import ChipImage
@@ -50,8 +51,7 @@ class Entry(NamedTuple):
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class Dataflow:
+class Dataflow(Struct, frozen=True):
     """The inputs of every LCU by port, and the sources of every output stream.
 
     `inputs[lcu]` has one entry a port, None where it was not traced; `unknown` says why. `outputs` are by sys_index.

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from emu.hw.config.image import ChipImage
@@ -63,8 +63,7 @@ WEIGHTED = frozenset({Kind.CONV, Kind.DENSE, Kind.SCALE})
 PASSING = frozenset({Kind.COPY, Kind.LAYOUT})
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """The activation of an APU: nine linear pieces, piece k holds from `breaks[k - 1]` on, in half units of acc.
 
     `slopes` are (mantissa, exponent): mantissa / 512 * 2 ** -exponent an acc; `offsets` are eighths of an output code.
@@ -120,8 +119,7 @@ class Curve:
         return 1 + sum(brk < _LARGEST for brk in self.breaks)
 
 
-@dataclass(frozen=True, slots=True)
-class LcuRegisters:
+class LcuRegisters(Struct, frozen=True):
     """One LCU as its registers stand.
 
     `level` is L of network.md 4 and 6. Of each of its sub-clusters: `words` weight words of `bits` bits an output,

@@ -6,9 +6,10 @@ LCUs that compute one layer cut by columns become one layer; copies and layout c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from emu.hef.enums import EdgeConnectionType
@@ -39,8 +40,7 @@ from emu.net.weights import (
 from emu.net.widths import Width, Widths
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """One layer: `lcu` is the first of the LCUs that compute it, `inputs` what it reads in the order of channels.
 
     `channels` is what it gives, padded to whole groups of eight where nothing tells how many of them mean anything;
@@ -63,8 +63,7 @@ class Layer:
     first: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(Struct, frozen=True):
     """What was read of one core-op.
 
     `context` is the list that configured it, as hazards name it. `lcus`: the registers of every LCU; `layers` in an
@@ -160,22 +159,27 @@ def network_held(
     )
 
 
-@dataclass
 class _Reader:
     """Makes layers of LCUs, each after those that it reads."""
 
-    image: ChipImage
-    dataflow: Dataflow
-    registers: Mapping[LcuId, LcuRegisters]
-    streams: Mapping[int, NetStream]
-    visited: Mapping[int, set[int]]
-    layers: dict[LcuId, Layer] = field(default_factory=dict)
-    carries: dict[LcuId, Source] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    _known: dict[tuple[object, ...], LcuId] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.widths = Widths({index: stream.shape.features for index, stream in self.streams.items()})
+    def __init__(
+        self,
+        image: ChipImage,
+        dataflow: Dataflow,
+        registers: Mapping[LcuId, LcuRegisters],
+        streams: Mapping[int, NetStream],
+        visited: Mapping[int, set[int]],
+    ) -> None:
+        self.image = image
+        self.dataflow = dataflow
+        self.registers = registers
+        self.streams = streams
+        self.visited = visited
+        self.widths = Widths({index: stream.shape.features for index, stream in streams.items()})
+        self.layers: dict[LcuId, Layer] = {}
+        self.carries: dict[LcuId, Source] = {}
+        self.notes: list[str] = []
+        self._known: dict[tuple[object, ...], LcuId] = {}
 
     def read(self) -> None:
         """Read every LCU; how many channels each gives is known when all that read it are."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from emu.hw.config.addresses import LCUS
 from emu.hw.config.image import ChipImage
@@ -30,8 +31,7 @@ class LcuId(NamedTuple):
         return f"{self.cluster}.{self.number}"
 
 
-@dataclass(frozen=True, slots=True)
-class LcuUnits:
+class LcuUnits(Struct, frozen=True):
     """The units of one LCU in the order of their slots, each by its number in the cluster; sub-clusters that share an
     LCU with several APUs in the order of the aligners that they read from, which is that of their channels.
 

@@ -257,3 +257,22 @@ def test_a_caller_may_take_the_document_as_text(command: str) -> None:
         main([command, str(EXAMPLE), "--json"])
     assert stop.value.code == 0
     assert isinstance(json.loads(taken.getvalue()), dict)
+
+
+@pytest.mark.parametrize(("asked", "expected"), [({}, "1"), ({"OMP_NUM_THREADS": "3"}, "3")])
+def test_numpy_keeps_to_one_thread(asked: dict[str, str], expected: str) -> None:
+    """Those of OpenBLAS spin while there is nothing to multiply, and products round differently with their number."""
+    program = (
+        "import os, sys\n"
+        "from emu.cli.main import main\n"
+        "try:\n"
+        f"    main(['run', {str(EXAMPLE)!r}])\n"
+        "finally:\n"
+        "    assert 'numpy' in sys.modules\n"
+        "    print(len(os.listdir('/proc/self/task')), os.environ['OMP_NUM_THREADS'], file=sys.stderr)\n"
+    )
+    environment = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")} | asked
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, cwd=ROOT, env=environment, text=True)
+    threads, said = done.stderr.split()
+    assert said == expected
+    assert asked or threads == "1"

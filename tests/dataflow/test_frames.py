@@ -24,6 +24,7 @@ from emu.dataflow.frames import (
 )
 from emu.dataflow.postprocess.build import SWITCH_CROP, SWITCH_NEAREST, build_op
 from emu.dataflow.quantize import quantize
+from emu.dataflow.synthetic import DeviceLike
 from emu.dataflow.vstreams import InputVStream, OutputVStream
 from emu.errors import HailoError, HailoStatus, UsageError
 from emu.hef import open_hef
@@ -291,6 +292,16 @@ def test_device_bytes_take_the_place_of_synthetic_ones(group: NetworkGroupInfo, 
     path.write_bytes(bytes(plain.hw_frame_size + 1))
     with pytest.raises(UsageError, match=f"{plain.hw_frame_size + 1} bytes given, a multiple of {plain.hw_frame_size}"):
         FrameBridge(group, runtime="5.2", files=frame_files([group], device_outputs=[f"plain={path}"]))
+
+
+@pytest.mark.parametrize("given", [(), ("cls",), ("reg",), ("cls", "reg")])
+def test_real_streams_stay_as_they_are_beside_made_up_ones(group: NetworkGroupInfo, given: tuple[str, ...]) -> None:
+    """Of a detection op's streams only those that are noise are thinned out."""
+    (vstream,) = (one for one in FrameBridge(group, runtime="5.2").output_vstreams if one.op is not None)
+    streams = noise(group)
+    found = DeviceLike(group.output_streams).frames(vstream, streams, given)
+    changed = {name for name, data in found.items() if bytes(data) != streams[name]}
+    assert changed == {"cls"} - set(given)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.uint16])

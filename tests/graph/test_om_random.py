@@ -75,9 +75,11 @@ def scatter(x, w, strides, dilations, pads, groups, adj) -> np.ndarray:
     (sh, sw), (dh, dw) = strides, dilations
     size = (height - 1) * sh + dh * (kh - 1) + 1 + adj[0], (width - 1) * sw + dw * (kw - 1) + 1 + adj[1]
     y = np.zeros((len(x), per_group * groups, *size))
-    for c, o, row, column, a, b in np.ndindex(channels, per_group, height, width, kh, kw):
+    for c, o, a, b in np.ndindex(channels, per_group, kh, kw):
         unit = c // (channels // groups) * per_group + o
-        y[:, unit, row * sh + a * dh, column * sw + b * dw] += x[:, c, row, column] * w[c, o, a, b]
+        rows = slice(a * dh, a * dh + (height - 1) * sh + 1, sh)
+        columns = slice(b * dw, b * dw + (width - 1) * sw + 1, sw)
+        y[:, unit, rows, columns] += x[:, c] * w[c, o, a, b]
     return y[:, :, pads[0] : y.shape[2] - pads[1], pads[2] : y.shape[3] - pads[3]]
 
 

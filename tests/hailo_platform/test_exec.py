@@ -72,6 +72,13 @@ def test_it_is_python_itself(script: Any, tmp_path: Path, text: str, code: int, 
     assert ("Traceback" in done.stderr) == (code == 1)
 
 
+def test_threads_are_those_of_the_program(script: Any, tmp_path: Path) -> None:
+    """Other commands keep numpy's library to one thread."""
+    name = script("import os\nprint([key for key in os.environ if key.endswith('_NUM_THREADS')])")
+    found = emu_exec(name, cwd=tmp_path, OPENBLAS_NUM_THREADS="5")
+    assert found.stdout == "['OPENBLAS_NUM_THREADS']\n"
+
+
 def test_a_script_that_is_not_there(tmp_path: Path) -> None:
     assert emu_exec("nothing.py", cwd=tmp_path).returncode == 2
     assert emu_exec(cwd=tmp_path).returncode == 2

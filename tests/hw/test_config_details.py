@@ -14,8 +14,10 @@ from msgspec.structs import replace
 from emu.chips.chips import load
 from emu.hw.config import build
 from emu.hw.config.addresses import L3 as L3_ADDRESS
-from emu.hw.config.addresses import L3_BLOCK, MAPS
+from emu.hw.config.addresses import L3_BLOCK, L3_BLOCKS, L3_COMPRESSED, MAPS
+from emu.hw.config.agreement import hazards_of
 from emu.hw.config.agreement_order import order_hazards
+from emu.hw.config.ccw import decode_checked
 from emu.hw.config.execute import Executor
 from emu.hw.config.l3 import L3
 from emu.hw.config.listing import listing
@@ -27,12 +29,14 @@ from emu.hw.config.streams import stream_hazards
 from emu.hw.device import Device
 from emu.sequencer.configuration import (
     HAILO1XH,
+    HAILO8,
     ConfigurationList,
     LcuInterrupt,
     Step,
     TriggerSequencer,
     WriteData,
 )
+from tests.hw.lists import act
 from tests.hw.test_config_build import carried_out, example, records, ring
 from tests.hw.test_config_streams import configuration, edge
 
@@ -198,6 +202,35 @@ def test_a_config_done_that_comes_too_late_is_missed_when_it_is_awaited() -> Non
     device.logic.raised[19] = 7
     assert device.logic.take_config_done(19, 9) == 7 and not device.logic.raised
     assert len(device.logic.hazards) == 1
+
+
+def test_programs_of_one_cluster_are_told_apart_by_their_first_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the chip holds for a network that is computed: the last run of each program of a list."""
+    monkeypatch.setattr("emu.hw.config.logic._looked_at", lambda *_: (True, ()))
+    logic = Device(load("hailo8"), "4.23").logic
+    cache: Any = SimpleNamespace(check_records=lambda checked: None)
+    logic.begin(SimpleNamespace(), cache, 0, keeps_words=True)  # type: ignore[arg-type]
+    logic.begin_list("preliminary")
+    blocks = {number: build.packet(number, 0xE00000, [number], link=number) for number in (5, 7)}
+    run = decode_checked(b"".join(build.l3_records(0, blocks)), HAILO8, 0)
+    assert not logic.arrived(0, run, 0, run.count, 0)
+    for block in (5, 7, 5):
+        logic.trigger(act("TRIGGER_SEQUENCER", initial_l3_cut=block), 0)
+    held = logic.held()
+    assert held is not None and logic.programs == 3
+    assert [run.program.blocks for run in held.runs] == [(5,), (7,)]
+
+
+def test_what_lies_behind_l3_is_not_taken_for_it() -> None:
+    """Two records to the first words behind the second form of L3's addresses overwrite each other there."""
+    configuration = example()
+    preliminary, *others = configuration.lists
+    behind = MAPS[HAILO8].window(5) + L3_COMPRESSED + L3_BLOCKS * L3_BLOCK
+    twice = records(0, *[build.record(HAILO8, behind, bytes(8))] * 2)
+    changed = replace(preliminary, steps=(*preliminary.steps, *twice))
+    found = hazards_of(replace(configuration, lists=(changed, *others)))
+    (where,) = [hazard.where for hazard in found if hazard.rule == "block-overwritten"]
+    assert where == "preliminary, cluster 5 symbol table +0x0"
 
 
 def test_pages_of_l2_that_a_program_writes() -> None:

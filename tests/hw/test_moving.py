@@ -11,8 +11,13 @@ from msgspec.structs import replace
 from emu.chips.chips import load
 from emu.host.session import RunRequest, StalledError, run_program
 from emu.hw import supply
+from emu.hw.descriptors import walk
 from emu.hw.device import Device
+from emu.hw.hostmem import Extent, HostBuffer, HostList
 from emu.hw.payload import digest
+from emu.hw.vdma import Channel, Edge, EdgeKind, HostBufferInfo
+from emu.sequencer.program import Direction
+from emu.wire.actions import StreamRegInfo
 from tests.hw.lists import BASE, FRAME, OUT, PAGE, STRIDE, Lists, changed, double, single
 
 OPEN_IN, OPEN_OUT = "OPEN_BOUNDARY_INPUT_CHANNEL", "OPEN_BOUNDARY_OUTPUT_CHANNEL"
@@ -88,6 +93,19 @@ def test_a_list_that_is_taken_for_half_as_long_loses_count(name: str) -> None:
 )
 def test_what_open_and_activate_do_not_agree_on_shows(name: str, values: dict[str, int]) -> None:
     assert outcome(damaged(single(), name, **values)) != outcome(single())
+
+
+def test_the_last_descriptor_moves_what_is_left_of_the_frame() -> None:
+    """1,000 bytes: two pages of the stream's 512 say 512 and 488, four of the host's 256 move 232 at last."""
+    opened = HostBufferInfo(0, BASE, 256, 16, 1000)
+    channel = Channel(2, 0, 2, Direction.H2D, opened, length=16)
+    memory = HostBuffer(4096)
+    channel.descriptors = HostList(BASE, 16, 256, True, [Extent(0, 16, 4096, memory, 0)])
+    registers = StreamRegInfo(0, 0, 1000, 1, 0, 0, 0, 0)
+    edge = Edge(EdgeKind.BOUNDARY, channel, 1, 0, registers, opened._replace(desc_page_size=512))
+    found = walk(edge, 16)
+    assert (found.descriptors, found.moved, found.nowhere) == (4, 1000, -1)
+    assert [(one.offset, one.size) for one in found.pieces] == [(0, 256), (256, 256), (512, 256), (768, 232)]
 
 
 def test_two_patterns_that_make_up_a_frame_are_one() -> None:

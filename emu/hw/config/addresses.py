@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from emu.sequencer.configuration import HAILO1XH, HAILO8
 
@@ -64,8 +65,7 @@ class System(NamedTuple):
     stride: int  # of its instances; 0: there is one
 
 
-@dataclass(frozen=True, slots=True)
-class ChipMap:
+class ChipMap(Struct, frozen=True):
     """The addresses of one family.
 
     `words_a_unit`: 32-bit words that the scatter packets of a program hold for each active unit, by the unit's name.

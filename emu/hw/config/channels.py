@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import xxhash
+from msgspec import Struct
 
 from emu.hw.config.ccw import Run, decode_checked, decode_run, opaque_run
 from emu.hw.config.lasting import Lasting
@@ -31,8 +32,7 @@ _OPAQUE_KEY = 1 << 32  # above every address: bytes of unknown meaning, by confi
 FAMILIES = {"descriptors": HAILO8, "bursts": HAILO1XH}  # of records, by how channels fetch them
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigSource:
+class ConfigSource(Struct, frozen=True):
     """The host memory behind one activated config channel; `bursts` is how many records a capture implies."""
 
     buffer_type: int

@@ -10,11 +10,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
 
 from emu.hw.config.addresses import CLUSTER_BASE, CLUSTER_STRIDE, L3, MAPS, ChipMap
 from emu.hw.config.commands import GO, Barrier, Command, command_of
@@ -51,8 +51,7 @@ class Stored(NamedTuple):
     channel: int
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """A program that a step started: by TRIGGER_SEQUENCER (`trigger`), by a 1xh command (`command`), or by both.
 
     `effects` are the program and the words that reached the cluster.
@@ -77,8 +76,7 @@ class Run:
         return self.command is None or self.command.closes_ring
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """What records and triggers came to. `refused` and `outside` are (number of the record, why) for records that were
     not written, or that went where nothing is known."""
 
@@ -302,8 +300,7 @@ class Held(NamedTuple):
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class ListRun:
+class ListRun(Struct, frozen=True):
     """One list carried out; `held_back` are commands whose go never came, at its end."""
 
     source: ConfigurationList
@@ -327,8 +324,7 @@ class ListRun:
         return self.outcome.runs
 
 
-@dataclass(frozen=True, slots=True)
-class Executed:
+class Executed(Struct, frozen=True):
     """A whole configuration carried out: one run a list, and what the chip holds after the last one."""
 
     configuration: Configuration

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple, overload
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from emu.hw.config.addresses import L2_START, L3_BLOCK, SUB_CLUSTER_END, SUB_CLUSTER_STRIDE, ChipMap
@@ -102,8 +103,7 @@ class Packets(Sequence[Packet]):
         return cut
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """A walk through L3: packets in their order (NOPs left out), `blocks` visited, `broken` None at a proper end.
 
     `steps` counts headers, NOPs too.
