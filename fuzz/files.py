@@ -19,5 +19,6 @@ def folder() -> Path:
 def given(data: bytes, name: str) -> Path:
     """A file of that name that holds `data`, until the next call."""
     path = folder() / name
+    path.unlink(missing_ok=True)  # a file that is written over has to reach the disk first, fifty times as long
     path.write_bytes(data)
     return path
