@@ -1,86 +1,30 @@
 """What a compiled network group asks of the hardware, whatever the profile: decoded once, timed as often as wanted.
 
-An action list boils down to `Stretch`es: runs of actions that only cost firmware time, each ended by one that starts,
-loads or waits. Everything that a profile, link or host decides is `emu.timing.model` and `emu.timing.schedule`.
+Everything that a profile, link or host decides is `emu.timing.model` and `emu.timing.schedule`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum, auto
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from msgspec import Struct
 
+from emu.chips.chips import Profile
 from emu.sequencer.program import ContextProgram, ContextType, Direction, NetworkGroupProgram, Program
 from emu.timing.model import GRANTS, Traffic
-from emu.timing.programs import ProgramStarts, Start, Starts, may_hold_programs
-from emu.wire.actions import Action, ActionType, Edge, Role, Target, having
+from emu.timing.programs import ProgramStarts, Starts, may_hold_programs
+from emu.timing.steps import Costs, GroupSteps, steps_of
+from emu.timing.stretches import BurstSizes, Event, Stretch, burst_sizes, fetch_sizes, stretches
+from emu.wire.actions import Action, ActionType, Edge, Role, having
 from emu.wire.lists import Located, Repeated
 
 _A = ActionType
-_FETCHES = having(role=Role.FETCH)
-# a config channel is not closed before it is empty
-_CONFIG_WAITS = having(waits_for=Target.CONFIG) | {_A.DEACTIVATE_CFG_CHANNEL}
-_BATCH_WAITS = having(waits_for=Target.LCU) | having(waits_for=Target.CHANNEL) | having(waits_for=Target.NMS)
 # what a list does not do again where the preliminary one ran as its context
 _DONE_BEFORE = frozenset(kind.name for kind in having(sets_up=True) | GRANTS)
 _INTERNAL_EDGES = having(role=Role.ACTIVATE) - having(edge=Edge.BOUNDARY)
 _EDGE_INPUTS = _INTERNAL_EDGES & having(inward=True)
 _EDGE_OUTPUTS = _INTERNAL_EDGES - _EDGE_INPUTS
-
-BurstSizes = Mapping[int, Sequence[int]]
-
-
-class Event(Enum):
-    """What ends a stretch of actions; in brackets the meaning of `Stretch.amount`."""
-
-    FETCH = auto()  # configuration is queued (bytes)
-    CONFIG = auto()  # waits until all that was queued is loaded
-    TRIGGER = auto()  # starts a sequencer (cluster)
-    SEQUENCER = auto()  # waits for one whose program is not known (cluster)
-    PROGRAM = auto()  # waits for the next program that ends a sequence (cluster)
-    GRANT = auto()  # lets frames in
-    FRAMES = auto()  # waits for frames
-    CACHE = auto()  # waits for the host's word
-    SLEEP = auto()  # (microseconds)
-    START = auto()  # starts programs alone
-    END = auto()  # the list ends
-
-
-def _events() -> dict[ActionType, Event]:
-    kinds = (
-        (GRANTS, Event.GRANT),
-        (_BATCH_WAITS, Event.FRAMES),
-        (_CONFIG_WAITS, Event.CONFIG),
-        (_FETCHES, Event.FETCH),
-        ({_A.TRIGGER_SEQUENCER}, Event.TRIGGER),
-        ({_A.SEQUENCER_DONE_INTERRUPT}, Event.SEQUENCER),
-        ({_A.WAIT_FOR_CACHE_UPDATED}, Event.CACHE),
-        ({_A.SLEEP}, Event.SLEEP),
-    )
-    return {action: event for actions, event in kinds for action in actions}
-
-
-_EVENT_OF = _events()
-_AMOUNTS = {
-    _A.TRIGGER_SEQUENCER: "cluster_index",
-    _A.SEQUENCER_DONE_INTERRUPT: "sequencer_index",
-    _A.SLEEP: "sleep_time",
-}
-
-
-class Stretch(NamedTuple):
-    """Actions interpreted one after the other, by name, the last one's `event` with its `amount`.
-
-    `starts`: sequencer programs that the last one starts behind its event.
-    """
-
-    actions: tuple[tuple[str, int], ...]
-    event: Event
-    amount: float
-    starts: tuple[Start, ...] = ()
 
 
 class ContextDemand(Struct, frozen=True):
@@ -109,6 +53,7 @@ class GroupDemand:
         self._group = group
         self._starts_of = starts
         self._contexts = contexts_of(group)
+        self._steps: GroupSteps | None = None
         self.single_context = sum(one.context_type is ContextType.DYNAMIC for one in self._contexts) == 1
 
     @cached_property
@@ -132,17 +77,36 @@ class GroupDemand:
         """Whether the preliminary list lets frames in: it is then the first run of context 0."""
         return any(stretch.event is Event.GRANT for stretch in self.preliminary)
 
-    def entry(self) -> Iterator[tuple[str, int]]:
-        """The actions of context 0's list before it waits for frames, where the preliminary list ran as context 0."""
-        for stretch in self.dynamic[0].stretches:
-            yield from ((name, count) for name, count in stretch.actions if name not in _DONE_BEFORE)
-            if stretch.event is Event.FRAMES:
-                return
+    def steps(self, profile: Profile) -> GroupSteps:
+        """Its lists at the costs of a profile, worked out anew only where those are not the ones asked for before."""
+        costs = Costs.of(profile, self._action_names)
+        if self._steps is None or self._steps.costs != costs:
+            ns = dict(zip(self._action_names, costs.actions, strict=True))
+            self._steps = GroupSteps(
+                costs,
+                steps_of(self.activation, profile, ns),
+                steps_of(self.preliminary, profile, ns),
+                tuple(steps_of(context.stretches, profile, ns) for context in self.dynamic),
+                sum(ns[name] * count for name, count in self._entry()),
+            )
+        return self._steps
 
     @property
     def well_formed(self) -> bool:
         """Whether the sequencer programs of the group are known (units.md 0)."""
         return self._starts is not None
+
+    @cached_property
+    def _action_names(self) -> tuple[str, ...]:
+        lists = (self.activation, self.preliminary, *(context.stretches for context in self.dynamic))
+        return tuple({name: None for listed in lists for stretch in listed for name, _ in stretch.actions})
+
+    def _entry(self) -> Iterator[tuple[str, int]]:
+        """The actions of context 0's list before it waits for frames, where the preliminary list ran as context 0."""
+        for stretch in self.dynamic[0].stretches:
+            yield from ((name, count) for name, count in stretch.actions if name not in _DONE_BEFORE)
+            if stretch.event is Event.FRAMES:
+                return
 
     @cached_property
     def _bursts(self) -> BurstSizes:
@@ -176,26 +140,6 @@ class GroupDemand:
         return list(plain_actions(context.actions(self._program.runtime)))
 
 
-def stretches(actions: Sequence[Action], bursts: BurstSizes, starts: Starts | None = None) -> tuple[Stretch, ...]:
-    """An action list (REPEATED unrolled) as what takes time; `starts`: the programs that it starts, None: not known."""
-    found: list[Stretch] = []
-    counts: dict[str, int] = {}
-    sizes = iter(fetch_sizes(actions, bursts))
-    known: Starts = {} if starts is None else starts
-    for number, action in enumerate(actions):
-        kind = action.type
-        counts[kind.name] = counts.get(kind.name, 0) + 1
-        event, started = _EVENT_OF.get(kind), tuple(known.get(number, ()))
-        if event is None and not started:
-            continue
-        if event is Event.SEQUENCER and starts is not None:
-            event = Event.PROGRAM
-        amount = next(sizes) if event is Event.FETCH else action.value(_AMOUNTS[kind]) if kind in _AMOUNTS else 0.0
-        found.append(Stretch(tuple(counts.items()), event or Event.START, amount, started))
-        counts = {}
-    return (*found, Stretch(tuple(counts.items()), Event.END, 0.0))
-
-
 def contexts_of(group: NetworkGroupProgram) -> tuple[ContextProgram, ...]:
     """The contexts of a group, wherever their action lists are: in control messages or in DDR."""
     return group.contexts or tuple(record.context for record in group.ddr_action_list)
@@ -208,56 +152,6 @@ def plain_actions(entries: Iterable[Located]) -> Iterator[Action]:
             yield from located.entry.items
         else:
             yield located.entry
-
-
-def burst_sizes(program: Program) -> BurstSizes:
-    """Bytes of every configuration burst, by the DMA address of the buffer or list that holds them in order."""
-    sizes: dict[int, list[int]] = {}
-    for buffer in program.continuous_buffers:
-        sizes[buffer.dma_address] = [len(segment) for segment in buffer.segments or ()]
-    for listed in program.descriptor_lists:
-        sizes[listed.dma_address] = [len(segment) for part in listed.programs for segment in part.segments or ()]
-    return sizes
-
-
-def fetch_sizes(actions: Iterable[Action], bursts: BurstSizes) -> list[float]:
-    """Bytes that each fetch action of a context moves, in list order.
-
-    FETCH_CFG_CHANNEL_DESCRIPTORS names descriptors, whose page size the context's ACTIVATE_CFG_CHANNEL gives.
-    FETCH_CCW_BURSTS names bursts; where `bursts` does not know them (a capture), they share the channel's
-    `bytes_in_pattern` evenly.
-    """
-    listed = list(actions)
-    pages: dict[int, int] = {}
-    buffers: dict[int, tuple[int, int]] = {}
-    counts: dict[int, int] = {}
-    for action in listed:
-        if action.type is _A.ACTIVATE_CFG_CHANNEL:
-            pages[action.value("packed_vdma_channel_id")] = action.value("desc_page_size")
-            buffers[action.value("config_stream_index")] = (
-                action.value("dma_address"),
-                action.value("bytes_in_pattern"),
-            )
-        elif action.type is _A.FETCH_CCW_BURSTS:
-            stream = action.value("config_stream_index")
-            counts[stream] = counts.get(stream, 0) + action.value("ccw_bursts")
-    sizes: list[float] = []
-    fetched: dict[int, int] = {}
-    for action in listed:
-        if action.type is _A.FETCH_CFG_CHANNEL_DESCRIPTORS:
-            page = pages.get(action.value("packed_vdma_channel_id"), 0)
-            sizes.append(action.value("descriptors_count") * page)
-        elif action.type is _A.FETCH_CCW_BURSTS:
-            stream, count = action.value("config_stream_index"), action.value("ccw_bursts")
-            start = fetched.get(stream, 0)
-            fetched[stream] = start + count
-            address, whole = buffers.get(stream, (0, 0))
-            known = bursts.get(address, ())
-            if len(known) >= counts[stream]:
-                sizes.append(sum(known[start : start + count]))
-            else:
-                sizes.append(whole * count / counts[stream])
-    return sizes
 
 
 def _bytes_of(group: NetworkGroupProgram, direction: Direction, context: int | None = None) -> int:

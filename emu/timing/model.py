@@ -23,6 +23,7 @@ The host feeds frame f of a run not before f * `GroupTiming.host_ns`, counted fr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 from typing import Literal
 
@@ -145,10 +146,21 @@ class ConfigBus:
         self._byte_ns = NS / min(profile.config_bytes_per_second, profile.link.bytes_per_second)
         self.idle_at = 0.0
 
-    def fetch(self, now: float, size: float) -> float:
-        """Queue a fetch of `size` bytes at `now`; returns when its data has been consumed."""
-        self.idle_at = max(now, self.idle_at) + self._fetch_ns + size * self._byte_ns
-        return self.idle_at
+    def fetch_in_turn(
+        self, now: float, fetches: Sequence[tuple[float, float]], loads: list[tuple[float, float]]
+    ) -> float:
+        """Queue fetches of (ns from the one before, bytes); returns when the last was queued.
+
+        To `loads` goes from when to when each of them moves.
+        """
+        idle_at, fetch_ns, byte_ns = self.idle_at, self._fetch_ns, self._byte_ns
+        for before, size in fetches:
+            now += before
+            begin = idle_at if idle_at > now else now
+            idle_at = begin + fetch_ns + size * byte_ns
+            loads.append((begin, idle_at))
+        self.idle_at = idle_at
+        return now
 
 
 def bytes_per_ns(profile: Profile) -> float:

@@ -1,4 +1,4 @@
-"""Sequencer programs in time: how long one takes, and when those of a list are done.
+"""Sequencer programs in time: how long one takes, and in which order those of a list run.
 
 What a list starts is worked out by the chip's model (emu.hw.config.starts), as the words have to be decompressed and
 walked through; here they only take their time.
@@ -52,22 +52,38 @@ def program_ns(profile: Profile, words: int) -> float:
     return words * profile.program_cycles_a_word / profile.nn_hz * 1e9
 
 
-class Sequencers:
-    """The sequencers of all clusters: each runs one program after the other."""
+class StartOrder:
+    """The programs that a list starts, numbered from 1 as they start: what runs before what, and who waits for which.
 
-    def __init__(self, profile: Profile) -> None:
-        self._profile = profile
-        self._busy_until: dict[int, float] = {}
-        self._done: dict[int, deque[float]] = {}
+    A cluster runs one program after the other. Number 0 is none.
+    """
 
-    def start(self, start: Start, at: float) -> None:
-        """A program starts at an instant, or when the cluster's one before it is done."""
-        begin = max(at, self._busy_until.get(start.cluster, 0.0))
-        end = self._busy_until[start.cluster] = begin + program_ns(self._profile, start.words)
+    def __init__(self) -> None:
+        self._started = 0
+        self._latest: dict[int, int] = {}
+        self._done: dict[int, deque[int]] = {}
+        self._triggered: dict[int, int] = {}
+
+    def start(self, start: Start) -> int:
+        """One more starts; returns the number of the one before it on its cluster."""
+        self._started += 1
+        before = self._latest.get(start.cluster, 0)
+        self._latest[start.cluster] = self._started
         if start.done:
-            self._done.setdefault(start.cluster, deque()).append(end)
+            self._done.setdefault(start.cluster, deque()).append(self._started)
+        return before
 
-    def take_done(self, cluster: int) -> float | None:
-        """When the next SEQUENCER_DONE of a cluster comes; None where none does."""
+    def next_done(self, cluster: int) -> int:
+        """The program that the next SEQUENCER_DONE of a cluster ends."""
         done = self._done.get(cluster)
-        return done.popleft() if done else None
+        return done.popleft() if done else 0
+
+    def trigger(self, cluster: int) -> int:
+        """A trigger starts whatever it starts: nothing is known to run before it."""
+        self._started += 1
+        self._triggered[cluster] = self._started
+        return 0
+
+    def triggered(self, cluster: int) -> int:
+        """What the latest trigger of a cluster started."""
+        return self._triggered.get(cluster, 0)

@@ -5,17 +5,17 @@ The rules are those of `emu.timing.model`; what each adds to the device's clock 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from emu.chips.chips import Profile
-from emu.timing.demand import Event, GroupDemand, Stretch
+from emu.timing.demand import GroupDemand
 from emu.timing.model import Bound, ConfigBus, Flow, GroupTiming
 from emu.timing.passage import beside_configuration
-from emu.timing.programs import Sequencers
+from emu.timing.steps import Step
+from emu.timing.stretches import Event
 
-REQUEST_BYTES = 20  # of a control message without parameters (firmware-actions.md 5)
 STATUS_REQUEST_BYTES = 42  # CHANGE_CONTEXT_SWITCH_STATUS, silicon-facts.md b
 
 
@@ -24,85 +24,82 @@ class Schedule(Struct, frozen=True):
 
     `total_ns` is when the last action is done and all frames have passed, `ready_ns` when the list first waits for
     frames (or ends, if it never does): a network just loaded then waits for its first input. `flow_start_ns` is when
-    frames begin to pass (None: this list grants no input), `flow_end_ns` when the last one has. `config_ns` is the time
-    outside the flow in which configuration was loaded, `loading_ns` how long what was queued at `ready_ns` takes then.
+    frames begin to pass (None: this list grants no input), `flow_end_ns` when the last one has. `loading_ns` is how
+    long what was queued at `ready_ns` takes then, `loads` from when to when each fetch moved.
     """
 
     total_ns: float
     ready_ns: float
     flow_start_ns: float | None
     flow_end_ns: float
-    config_ns: float
     loading_ns: float
+    loads: list[tuple[float, float]]
+
+    @property
+    def config_ns(self) -> float:
+        """The time outside the flow in which configuration was loaded."""
+        config = sum(end - begin for begin, end in self.loads)
+        if (start := self.flow_start_ns) is not None:
+            flow_end = self.flow_end_ns
+            beside = (load for load in self.loads if load[0] < flow_end and load[1] > start)
+            config -= sum(min(end, flow_end) - max(begin, start) for begin, end in beside)
+        return config
 
 
 def schedule(
     profile: Profile,
-    stretches: Sequence[Stretch],
+    steps: Sequence[Step],
     flow: Flow | None,
     batch: int,
-    costs: Mapping[str, float],
     pace_ns: float | None = None,
     busy_ns: float = 0.0,
 ) -> Schedule:
-    """Run a list for `batch` frames; `flow` is None for a list that only configures. `costs`: ns of each action.
+    """Run a list for `batch` frames; `flow` is None for a list that only configures.
 
     `pace_ns`: another list has let the frames in, and the host launches one after the other when this one waits for
     them. `busy_ns`: how long the configuration of a network before still moves.
     """
     bus = ConfigBus(profile)
     bus.idle_at = max(0.0, busy_ns)
-    triggered: dict[float, float] = {}
-    sequencers = Sequencers(profile)
+    ends = [0.0]  # of the programs, by their number
     loads: list[tuple[float, float]] = []
     now = 0.0
     granted: float | None = None
     flow_start: float | None = None
     flow_end = 0.0
-    left = beside_configuration(profile)
     ready: float | None = None
     loading = 0.0
-    for actions, event, amount, starts in stretches:
-        for name, count in actions:
-            now += costs[name] * count
-        if event is Event.FETCH:
-            begin = max(now, bus.idle_at)
-            loads.append((begin, bus.fetch(now, amount)))
+    for fetches, ns, event, program, starts in steps:
+        if fetches:
+            now = bus.fetch_in_turn(now, fetches, loads)
+        now += ns
+        if event is Event.PROGRAM:
+            now = max(now, ends[program])
         elif event is Event.CONFIG:
             now = max(now, bus.idle_at)
-        elif event is Event.TRIGGER:
-            triggered[amount] = max(now, bus.idle_at) + profile.sequencer_ns
-        elif event is Event.SEQUENCER:
-            now = max(now, triggered.get(amount, bus.idle_at))
-        elif event is Event.PROGRAM:
-            done = sequencers.take_done(int(amount))
-            now = now if done is None else max(now, done)
+        elif event is Event.GRANT:
+            granted = now
         elif event is Event.FRAMES:
             if ready is None:
                 ready, loading = now, max(0.0, bus.idle_at - now)
-            if pace_ns is not None and flow is not None and flow_start is None:
-                slower = 0.0 if left is None or not flow.wants else max(0.0, 1 - left / flow.wants)
-                late = max(0.0, bus.idle_at - now) * slower + flow.output_done_ns(batch - 1)
-                flow_start, flow_end = now, now + max(late, (batch - 1) * pace_ns + flow.latency_ns)
-            if granted is not None and flow is not None and flow_start is None:
-                flow_start = max(granted, bus.idle_at)
-                flow_end = max(now, flow_start + flow.output_done_ns(batch - 1))
+            if flow is not None and flow_start is None:
+                if pace_ns is not None:
+                    left = beside_configuration(profile)
+                    slower = 0.0 if left is None or not flow.wants else max(0.0, 1 - left / flow.wants)
+                    late = max(0.0, bus.idle_at - now) * slower + flow.output_done_ns(batch - 1)
+                    flow_start, flow_end = now, now + max(late, (batch - 1) * pace_ns + flow.latency_ns)
+                elif granted is not None:
+                    flow_start = max(granted, bus.idle_at)
+                    flow_end = max(now, flow_start + flow.output_done_ns(batch - 1))
             now = max(now, flow_end)
-        elif event is Event.CACHE:
-            now += profile.control_cost("SIGNAL_CACHE_UPDATED", REQUEST_BYTES)
-        elif event is Event.SLEEP:
-            now += amount * 1000.0
-        elif event is Event.GRANT:
-            granted = now
-        for start in starts:
-            sequencers.start(start, max(now, bus.idle_at))
+        if starts:
+            at = max(now, bus.idle_at)
+            for lasting, behind in starts:
+                ends.append(max(at, ends[behind]) + lasting)
     if granted is not None and flow is not None and flow_start is None:
         flow_start = max(granted, bus.idle_at, now)
         flow_end = flow_start + flow.output_done_ns(batch - 1)
-    config = sum(end - begin for begin, end in loads)
-    if flow_start is not None:
-        config -= sum(max(0.0, min(end, flow_end) - max(begin, flow_start)) for begin, end in loads)
-    return Schedule(max(now, flow_end), now if ready is None else ready, flow_start, flow_end, config, loading)
+    return Schedule(max(now, flow_end), now if ready is None else ready, flow_start, flow_end, loading, loads)
 
 
 class Part(Struct, frozen=True):
@@ -121,18 +118,15 @@ class GroupSchedule:
         self.demand = demand
         self.timing = timing
         self.single_context = demand.single_context
-        self._costs = {name: profile.action_cost(name) for name in _names(demand)}
+        self._steps = demand.steps(profile)
         self._runs: dict[int, list[Schedule]] = {}
-
-    def run(self, stretches: Sequence[Stretch], flow: Flow | None, batch: int) -> Schedule:
-        """One run of a list of this group, on its own."""
-        return schedule(self.profile, stretches, flow, batch, self._costs)
+        self._first_rounds: dict[int, float] = {}
 
     def runs(self, batch: int) -> list[Schedule]:
         """One run of every dynamic context, on its own."""
         if batch not in self._runs:
-            pairs = zip(self.demand.dynamic, self.timing.flows, strict=True)
-            self._runs[batch] = [self.run(context.stretches, flow, batch) for context, flow in pairs]
+            pairs = zip(self._steps.dynamic, self.timing.flows, strict=True)
+            self._runs[batch] = [schedule(self.profile, steps, flow, batch) for steps, flow in pairs]
         return self._runs[batch]
 
     def switches_ns(self) -> float:
@@ -184,12 +178,18 @@ class GroupSchedule:
         if not self.demand.grants_early:
             first += runs[0].total_ns - runs[0].flow_end_ns
         elif self._loads_next:
-            listed = self.demand.dynamic[0].stretches
-            first_run = schedule(self.profile, listed, flows[0], batch, self._costs, self.timing.host_ns)
-            first = first_run.total_ns - first_run.ready_ns
+            first = self._first_round_ns(batch)
         between = sum(run.total_ns for run in runs[1:-1])
         last = (runs[-1].flow_start_ns or 0.0) + flows[-1].latency_ns
         return first + between + last + self.switches_ns() * (len(runs) - 1) / len(runs)
+
+    def _first_round_ns(self, batch: int) -> float:
+        """The first input launched until context 0 is over, where its own list loads context 1 meanwhile."""
+        if batch not in self._first_rounds:
+            listed, flow = self._steps.dynamic[0], self.timing.flows[0]
+            run = schedule(self.profile, listed, flow, batch, self.timing.host_ns)
+            self._first_rounds[batch] = run.total_ns - run.ready_ns
+        return self._first_rounds[batch]
 
     @property
     def _loads_next(self) -> bool:
@@ -223,16 +223,16 @@ class GroupSchedule:
         Where the preliminary list grants no input, context 0 has to be entered first. `behind`: the network that it
         follows, whose configuration is in its way while the host's message and the deactivation do not outlast it.
         """
-        opened = self.run(self.demand.activation, None, batch).ready_ns
+        opened = schedule(self.profile, self._steps.activation, None, batch).ready_ns
         busy = 0.0
         if behind is not None:
             busy = behind.loading_ns(batch) - self.deactivation_ns() - self.profile.enable_ns - opened
-        first, flow = self.demand.preliminary, self.timing.flows[0]
-        loaded = schedule(self.profile, first, flow, batch, self._costs, busy_ns=busy).ready_ns
+        first, flow = self._steps.preliminary, self.timing.flows[0]
+        loaded = schedule(self.profile, first, flow, batch, busy_ns=busy).ready_ns
         if not self.demand.grants_early:
             loaded += self.switches_ns() / len(self.demand.dynamic) + self.runs(batch)[0].ready_ns
         elif self._loads_next and not self.single_context:
-            loaded += sum(self._costs[name] * count for name, count in self.demand.entry())
+            loaded += self._steps.entry_ns
         return self._status_message_ns() + self.profile.enable_ns + opened + loaded
 
     def deactivation_ns(self) -> float:
@@ -282,9 +282,3 @@ class GroupSchedule:
 
     def _status_message_ns(self) -> float:
         return self.profile.control_cost("CHANGE_CONTEXT_SWITCH_STATUS", STATUS_REQUEST_BYTES)
-
-
-def _names(demand: GroupDemand) -> Iterator[str]:
-    for listed in (demand.activation, demand.preliminary, *(context.stretches for context in demand.dynamic)):
-        for stretch in listed:
-            yield from (name for name, _ in stretch.actions)

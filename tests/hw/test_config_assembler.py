@@ -82,6 +82,8 @@ def difference(before: bytes, after: bytes) -> dict[str, tuple[int, int]]:
     for old, new in zip(held(before)[0], held(after)[0], strict=True):
         assert old.keys() == new.keys()
         for place in old:
+            if all(map(np.array_equal, old[place], new[place])):
+                continue
             places = np.union1d(old[place][0], new[place][0])
             words = [np.zeros(len(places), np.uint32) for _ in range(2)]
             for target, (addresses, values) in zip(words, (old[place], new[place]), strict=True):

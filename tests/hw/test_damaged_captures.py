@@ -26,6 +26,7 @@ WRONG: tuple[Any, ...] = (None, -1, 0, 1 << 70, 1.5, True, "x", "00", [], {})
 
 
 def _run(document: Any, path: Path) -> None:
+    path.unlink(missing_ok=True)  # written over, it would have to reach the disk first
     path.write_text(json.dumps(document))
     capture = load_capture(path)
     profile = load(capture.program.device)

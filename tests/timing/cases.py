@@ -1,12 +1,25 @@
-"""The given HEFs, and the figures Hailo publishes for some of them (issue: timing, accuracy)."""
+"""The given HEFs, opened and compiled once for all tests; the figures Hailo publishes for some of them."""
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
+from emu.errors import EmuError
+from emu.hef import Hef, open_hef
+from emu.host.estimate import compile_batch
+from emu.host.session import GroupResult, RunRequest, run_program
+from emu.sequencer.compile import CompileOptions, compile_hef
+from emu.sequencer.program import Program
+from emu.timing.estimate import BatchEstimate, Compiled, Conditions, Estimate, estimate_compiled
+from emu.timing.workload import program_timings
 from tests.conftest import SHARED
 
 FILES = sorted((SHARED / "hef").glob("*.hef"))
+MADE_UP = sorted((SHARED / "synth" / "hef").glob("*.hef"))
+MOST_CONTEXTS = 50  # two made-up files have a thousand, which takes minutes by events
+USUAL = Conditions()
 DEVICES_OF_1XH = ("hailo15h", "hailo10h")
 
 
@@ -36,3 +49,51 @@ TWO_CONTEXTS = (
 def devices(name: str) -> tuple[str | None, ...]:
     """On which devices a given file is tried."""
     return DEVICES_OF_1XH if "1xh" in name else (None,)
+
+
+CASES = [(path, device) for path in FILES for device in devices(path.name)]
+
+
+@cache
+def opened(path: Path) -> Hef:
+    """Raises what `open_hef` raises."""
+    return open_hef(path)
+
+
+@cache
+def program(path: Path, device: str | None, batch: int) -> Program:
+    """What a run takes, of a file that is sound."""
+    return compile_hef(opened(path), CompileOptions(device=device, batch=batch))
+
+
+@cache
+def compiled(path: Path, device: str | None, batch: int) -> tuple[Hef, Compiled] | None:
+    """What an estimate takes; None where the runtime refuses the file or the batch, or there are too many contexts."""
+    try:
+        hef = opened(path)
+        if any(len(one.contexts) > MOST_CONTEXTS for one in hef.core_op_messages()):
+            return None
+        return hef, compile_batch(hef, CompileOptions(device=device), batch)
+    except EmuError:
+        return None
+
+
+def estimated(path: Path, device: str | None, batch: int, conditions: Conditions = USUAL) -> Estimate:
+    """The estimate of what `compiled` gives for one batch size."""
+    found = compiled(path, device, batch)
+    assert found is not None
+    hef, one = found
+    return estimate_compiled(hef, (one,), conditions)
+
+
+def figures(path: Path, device: str | None, batch: int, conditions: Conditions = USUAL) -> BatchEstimate:
+    """Its figures."""
+    return estimated(path, device, batch, conditions).batches[0]
+
+
+def run(path: Path, device: str | None, batch: int, frames: int, conditions: Conditions = USUAL) -> GroupResult:
+    """What the first network group of a sound file does by events."""
+    lists = program(path, device, batch)
+    profile = conditions.profile(lists.device)
+    request = RunRequest(frames=frames, timings=program_timings(lists, profile))
+    return run_program(lists, profile, request).groups[0]

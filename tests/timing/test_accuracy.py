@@ -15,15 +15,17 @@ from emu.hef.formats import Shape
 from emu.hef.writer import write_hef
 from emu.host.estimate import estimate
 from emu.sequencer.compile import CompileOptions
-from emu.timing.estimate import Estimate
+from emu.timing.estimate import Conditions, Estimate, estimate_compiled
 from tests.conftest import SHARED, needs_shared
-from tests.timing.cases import SINGLE_CONTEXT, TWO_CONTEXTS, Published
+from tests.timing.cases import SINGLE_CONTEXT, TWO_CONTEXTS, Published, compiled, opened
 
 pytestmark = needs_shared
 
 
 def estimated(case: Published) -> Estimate:
-    return estimate(open_hef(SHARED / "hef" / case.file), CompileOptions(device=case.device), (1, 8))
+    path = SHARED / "hef" / case.file
+    batches = [one for batch in (1, 8) if (one := compiled(path, case.device, batch)) is not None]
+    return estimate_compiled(opened(path), [one for _, one in batches], Conditions())
 
 
 def errors(case: Published) -> tuple[float, float]:

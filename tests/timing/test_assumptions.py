@@ -145,6 +145,8 @@ PLAIN = {0, 1, 2, 0.9, 1000, 1e-3, 1e6, 1e9, 1e10, 20, 42, 50, 8}
         "timing/model.py",
         "timing/demand.py",
         "timing/schedule.py",
+        "timing/steps.py",
+        "timing/stretches.py",
         "timing/workload.py",
         "chips/chips.py",
         "timing/estimate.py",

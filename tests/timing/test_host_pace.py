@@ -6,13 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from emu.chips import chips
-from emu.hef import open_hef
 from emu.host.session import RunRequest, run_program
-from emu.sequencer.compile import CompileOptions, compile_hef
 from emu.timing.demand import GroupDemand
 from emu.timing.schedule import GroupSchedule
 from emu.timing.workload import program_timings
 from tests.conftest import SHARED, needs_shared
+from tests.timing.cases import program
 
 pytestmark = needs_shared
 
@@ -24,18 +23,14 @@ FILES = ("hef/face_landmarks_lite_2ctx.v3.hailo1xh.hef", "synth/hef/mc3_io.hef",
 @pytest.mark.parametrize("name", FILES)
 def test_one_step_is_what_its_frames_are(name: str, pace: float, batch: int) -> None:
     """`pace`: the host's time a frame as a share of the chip's; below 1 the host catches up until its queue is full."""
-    hef = open_hef(SHARED / name)
-    options = CompileOptions(batch=batch)
-    program = compile_hef(hef, options)
-    profile = chips.load(program.device)
-    (timing,) = program_timings(program, profile)
-    interval = (
-        GroupSchedule(profile, GroupDemand(program, program.network_groups[0]), timing).contexts_ns(batch) / batch
-    )
+    lists = program(SHARED / name, None, batch)
+    profile = chips.load(lists.device)
+    (timing,) = program_timings(lists, profile)
+    interval = GroupSchedule(profile, GroupDemand(lists, lists.network_groups[0]), timing).contexts_ns(batch) / batch
     timings = (replace(timing, host_ns=pace * interval),)
     frames = 30 * batch
     jumped, played = (
-        run_program(program, profile, RunRequest(frames=frames, timings=timings, may_jump=may_jump)).groups[0]
+        run_program(lists, profile, RunRequest(frames=frames, timings=timings, may_jump=may_jump)).groups[0]
         for may_jump in (True, False)
     )
     assert [stream.frames for stream in played.streams] == [frames] * len(played.streams)

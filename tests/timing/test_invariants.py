@@ -4,43 +4,29 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from functools import cache
 
 import pytest
 
 from emu.chips import chips
 from emu.errors import EmuError
-from emu.hef import Hef, open_hef
-from emu.host.estimate import compile_batch
-from emu.sequencer.compile import CompileOptions
-from emu.timing.estimate import Compiled, Conditions, Estimate, estimate_compiled
+from emu.timing.estimate import Conditions, Estimate, estimate_compiled
 from emu.timing.model import NS, Compute, Traffic
 from emu.timing.passage import flow_of
-from tests.conftest import SHARED, needs_shared
+from tests.conftest import needs_shared
+from tests.timing.cases import FILES, MADE_UP, compiled, opened
 
 BATCHES = (1, 2, 8, 63)
 
 
-@cache
-def compiled() -> list[tuple[Hef, list[Compiled]]]:
-    """All files that compile, which no link changes."""
-    found = []
-    for path in sorted(SHARED.glob("hef/*.hef")) + sorted(SHARED.glob("synth/hef/*.hef")):
-        with suppress(EmuError):
-            hef = open_hef(path)
-            found.append((hef, [compile_batch(hef, CompileOptions(), batch) for batch in BATCHES]))
-    return found
-
-
 def estimates(link: str | None) -> list[Estimate]:
+    """Of all files that compile at each batch size, which no link changes."""
     found = []
-    for hef, batches in compiled():
-        try:
-            result = estimate_compiled(hef, batches, Conditions(link=link))
-        except EmuError:
+    for path in (*FILES, *MADE_UP):
+        batches = [one for one in (compiled(path, None, batch) for batch in BATCHES) if one is not None]
+        if len(batches) < len(BATCHES):
             continue
-        if len(result.batches[0].contexts) < 50:
-            found.append(result)
+        with suppress(EmuError):
+            found.append(estimate_compiled(opened(path), [one for _, one in batches], Conditions(link=link)))
     return found
 
 

@@ -2,50 +2,24 @@
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-import emu
 from emu.chips import chips
-from emu.errors import EmuError
-from emu.hef import Hef, open_hef
-from emu.host.estimate import compile_batch
-from emu.sequencer.compile import CompileOptions
-from emu.timing.estimate import BatchEstimate, Compiled, Conditions, estimate_compiled
-from tests.conftest import SHARED, needs_shared
-from tests.timing.cases import FILES, devices
+from emu.timing.estimate import BatchEstimate, Conditions
+from tests.conftest import needs_shared
+from tests.timing.cases import CASES, FILES, MADE_UP, compiled, figures, run
 
 pytestmark = needs_shared
 
-CASES = [(path, device) for path in FILES for device in devices(path.name)]
-MADE_UP = sorted((SHARED / "synth" / "hef").glob("*.hef"))
 BATCHES = (1, 2, 3, 8, 63)
 # fastest first, in each direction
 LINKS = ("integrated", "gen4x8", "gen3x4", "gen3x2", "gen3x1", "gen2x1", "gen1x1")
 CLOCKS = (None, 350.0, 200.0, 50.0)
 HOSTS = ("x86-gen3x4", "x86-gen3x2", "x86-gen3x1")  # alike but for their links
 SLACK = 1 + 1e-9
-MOST_CONTEXTS = 50
-
-
-@cache
-def compiled(path: Path, device: str | None, batch: int) -> tuple[Hef, Compiled] | None:
-    """None where the runtime refuses the file or the batch."""
-    try:
-        hef = open_hef(path)
-        return hef, compile_batch(hef, CompileOptions(device=device), batch)
-    except EmuError:
-        return None
-
-
-def figures(path: Path, device: str | None, batch: int, conditions: Conditions) -> BatchEstimate:
-    found = compiled(path, device, batch)
-    assert found is not None
-    hef, one = found
-    return estimate_compiled(hef, (one,), conditions).batches[0]
 
 
 def not_better(worse: BatchEstimate, better: BatchEstimate) -> bool:
@@ -59,7 +33,7 @@ def not_better(worse: BatchEstimate, better: BatchEstimate) -> bool:
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize(("path", "device"), CASES, ids=lambda value: getattr(value, "name", value))
 def test_the_given_files(path: Path, device: str | None, batch: int) -> None:
-    plain = figures(path, device, batch, Conditions())
+    plain = figures(path, device, batch)
     assert 0 < plain.sync_fps <= plain.fps * SLACK
     assert 0 <= plain.batch_wait_ms < plain.first_frame_latency_ms
     by_link = [figures(path, device, batch, Conditions(link=link)) for link in LINKS]
@@ -76,7 +50,7 @@ def test_the_given_files(path: Path, device: str | None, batch: int) -> None:
 @pytest.mark.parametrize(("path", "device"), CASES, ids=lambda value: getattr(value, "name", value))
 def test_a_slower_host_or_chip_is_never_faster(path: Path, device: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time of the profile twice as long, each rate half as high."""
-    plain = figures(path, device, 4, Conditions())
+    plain = figures(path, device, 4)
     found = compiled(path, device, 4)
     assert found is not None
     entries = chips.quantities(found[1].device)
@@ -85,12 +59,12 @@ def test_a_slower_host_or_chip_is_never_faster(path: Path, device: str | None, m
             value = entry.value * (0.5 if entry.unit == "B/s" else 2)
             altered = {**entries, name: entry._replace(value=value)}
             monkeypatch.setattr(chips, "quantities", lambda *_, altered=altered: altered)
-            assert not_better(figures(path, device, 4, Conditions()), plain), name
+            assert not_better(figures(path, device, 4), plain), name
 
 
 @pytest.mark.parametrize(("path", "device"), CASES, ids=lambda value: getattr(value, "name", value))
 def test_a_larger_batch_never_needs_more_time_a_frame(path: Path, device: str | None) -> None:
-    rates = [figures(path, device, batch, Conditions()).fps for batch in range(1, 18)]
+    rates = [figures(path, device, batch).fps for batch in range(1, 18)]
     assert all(larger >= smaller / SLACK for smaller, larger in pairwise(rates))
 
 
@@ -99,7 +73,7 @@ def test_made_up_files() -> None:
     seen = 0
     for path in MADE_UP:
         for batch in (1, 4):
-            if (found := compiled(path, None, batch)) is None or len(found[1].demand.dynamic) > MOST_CONTEXTS:
+            if compiled(path, None, batch) is None:
                 continue
             fast, slow = (figures(path, None, batch, Conditions(link=link)) for link in ("gen4x8", "gen1x1"))
             assert not_better(slow, fast), path.name
@@ -115,7 +89,7 @@ def test_more_frames_do_not_change_the_steady_rate(path: Path, device: str | Non
     rates = []
     # the host of the Hailo-10H is the limit: that it is not ahead of the first batches fades over some of them
     for rounds in (3, 6, 20) if device != "hailo10h" else (10, 20, 40):
-        (group,) = emu.run(path, device=device, batch=batch, frames=rounds * batch).network_groups
+        group = run(path, device, batch, frames=rounds * batch)
         assert group.fps_basis == "steady"
         rates.append(group.fps)
     assert rates == pytest.approx([rates[-1]] * len(rates), rel=0.01)
@@ -123,7 +97,7 @@ def test_more_frames_do_not_change_the_steady_rate(path: Path, device: str | Non
 
 @pytest.mark.parametrize(("path", "device"), CASES, ids=lambda value: getattr(value, "name", value))
 def test_a_slower_link_makes_no_run_faster(path: Path, device: str | None) -> None:
-    runs = [emu.run(path, device=device, batch=2, frames=8, link=link).network_groups[0] for link in LINKS]
+    runs = [run(path, device, batch=2, frames=8, conditions=Conditions(link=link)) for link in LINKS]
     for faster, slower in pairwise(runs):
         assert slower.fps <= faster.fps * (1 + 1e-5)  # instants are whole ns
         assert slower.latency_ns >= faster.latency_ns - 2
@@ -173,10 +147,9 @@ def test_what_a_larger_batch_multiplies_is_not_bound_by_compute() -> None:
     seen = 0
     for path in (*FILES, *MADE_UP):
         for batch, larger in ((1, 8), (2, 16)):
-            both = [compiled(path, None, size) for size in (batch, larger)]
-            if None in both or both[0] is None or len(both[0][1].demand.dynamic) > MOST_CONTEXTS:
+            if any(compiled(path, None, size) is None for size in (batch, larger)):
                 continue
-            one, many = (figures(path, None, size, Conditions()) for size in (batch, larger))
+            one, many = (figures(path, None, size) for size in (batch, larger))
             if many.fps >= 4 * one.fps:
                 assert one.bound_by in ("config reload", "pipeline fill"), path.name
                 seen += 1

@@ -53,16 +53,19 @@ def symbols_of(table: Words) -> Bytes | None:
 
 
 @lru_cache(maxsize=1)
-def _code_tables() -> tuple[NDArray[np.uint8], NDArray[np.int16]]:
-    """By the next 12 bits: units of the code, and its symbol number or -1 - (what an escape holds)."""
+def _code_tables() -> tuple[NDArray[np.uint32], NDArray[np.int16]]:
+    """The units of the codes at a byte's four places, a byte each, by the byte and the lowest bit of the next one; and
+    by the next 12 bits the symbol number of a code or -1 - (what an escape holds)."""
+
+    def marks(bits: NDArray[np.int64]) -> list[NDArray[np.bool_]]:
+        return [bits >> bit & 1 == 1 for bit in range(3)]
+
+    starts = np.arange(1 << 9)[:, None] >> 2 * np.arange(4)
+    units = np.select(marks(starts), [2, 3, 4], _LONGEST).astype(np.uint8)
     window = np.arange(_WINDOW)
-    first, second, third = (window >> bit & 1 == 1 for bit in range(3))
-    units = np.select([first, second, third], [2, 3, 4], _LONGEST).astype(np.uint8)
     escape = (window >> 3 & 0xFF) + (window >> 11) * _BAD
-    numbers = np.select(
-        [first, second, third], [window >> 1 & 7, 8 + (window >> 2 & 15), 24 + (window >> 3 & 31)], -1 - escape
-    )
-    return units, numbers.astype(np.int16)
+    numbers = np.select(marks(window), [window >> 1 & 7, 8 + (window >> 2 & 15), 24 + (window >> 3 & 31)], -1 - escape)
+    return units.view(np.uint32).reshape(-1), numbers.astype(np.int16)
 
 
 def compress(data: bytes, symbols: bytes) -> bytes:
@@ -127,13 +130,7 @@ def _decode(streams: list[Bytes], symbols: Bytes) -> list[Plain]:
         laid[start : start + len(stream)] = stream
         ends.append(4 * (start + len(stream)))
     units_of, number_of = _code_tables()
-    padded = laid.astype(np.uint32)
-    wide = padded[:-2] | padded[1:-1] << 8 | padded[2:] << 16
-    windows = np.empty((len(wide), 4), np.uint16)
-    for place in range(4):
-        windows[:, place] = wide >> 2 * place & (_WINDOW - 1)
-    flat = windows.reshape(-1)
-    steps = units_of.take(flat)
+    steps = units_of.take(laid[:-2] | (laid[1:-1] & 1).astype(np.intp) << 8).view(np.uint8)
     for end, first in zip(ends, firsts[1:].tolist(), strict=True):
         # no code begins where it would not end before its stream does
         tail = np.arange(max(end - _LONGEST, 0), end)
@@ -147,7 +144,9 @@ def _decode(streams: list[Bytes], symbols: Bytes) -> list[Plain]:
         marks[places] = True
         places = places + ahead[places]
     codes = np.flatnonzero(marks[: len(steps)] & (steps > 0))
-    numbers = number_of[flat[codes]]
+    padded = laid.astype(np.uint32)
+    wide = (padded[:-2] | padded[1:-1] << 8 | padded[2:] << 16).take(codes >> 2)
+    numbers = number_of.take(wide >> 2 * (codes & 3).astype(np.uint32) & (_WINDOW - 1))
     escaped = numbers < 0
     values = np.where(escaped, -1 - numbers, symbols[np.where(escaped, 0, numbers)]).astype(np.int16)
     has_symbol = np.zeros(2 * _BAD, bool)
