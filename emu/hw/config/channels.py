@@ -41,6 +41,16 @@ class ConfigSource(Struct, frozen=True):
     total_desc_count: int
     bytes_in_pattern: int
 
+    @property
+    def programmed_descriptors(self) -> int:
+        """That its bytes take; none of pages of zero bytes, which are refused when the channel is activated."""
+        return -(-self.bytes_in_pattern // self.desc_page_size) if self.desc_page_size else 0
+
+    @property
+    def full_descriptors(self) -> int:
+        """That its bytes fill; none of pages of zero bytes."""
+        return self.bytes_in_pattern // self.desc_page_size if self.desc_page_size else 0
+
 
 # what the device makes of the bytes of a config stream before they are decoded (fault injection)
 Fetched = Callable[[int, ConfigSource, bytes], bytes]
@@ -131,7 +141,7 @@ class RunCache:
         host_list = self._host.lists.get(source.dma_address)
         if host_list is None:
             return None, size
-        return host_list.pieces(0, min(size // source.desc_page_size, host_list.count))
+        return host_list.pieces(0, min(source.full_descriptors, host_list.count))
 
     def digest(self, source: ConfigSource) -> int:
         """Of all bytes that a channel can bring, in either style (0: unknown)."""
@@ -163,7 +173,7 @@ class RunCache:
         if host_list is None:
             return None
         if self._style == "bursts":
-            return host_list.sources(0, min(source.bytes_in_pattern // source.desc_page_size, host_list.count))
+            return host_list.sources(0, min(source.full_descriptors, host_list.count))
         return host_list.sources(0, _whole(source))
 
     def near(self, address: int) -> list[Piece]:
@@ -183,7 +193,7 @@ class RunCache:
         found = self._runs.get(key)
         if found is not None and found.holds(place):
             return found.run
-        count = 0 if host_list is None else min(source.bytes_in_pattern // source.desc_page_size, host_list.count)
+        count = 0 if host_list is None else min(source.full_descriptors, host_list.count)
         place_read = source.dma_address, 0, -1
         run = self._decode(stream, source, self._sources(source), lambda: self.read_whole(source), place_read)
         self._runs[key] = _decoded(run, place, 0, count)
@@ -230,7 +240,7 @@ def _digest(pieces: Sequence[Piece]) -> int:
 
 def _whole(source: ConfigSource) -> int:
     """How many descriptors a channel can bring."""
-    return min(-(-source.bytes_in_pattern // source.desc_page_size), source.total_desc_count)
+    return min(source.programmed_descriptors, source.total_desc_count)
 
 
 @dataclass(slots=True)
@@ -250,10 +260,6 @@ class ConfigChannel:
     busy_until: int = 0
     next_record: int = 0
     prefetched: Run | None = None
-
-    @property
-    def programmed_descriptors(self) -> int:
-        return -(-self.source.bytes_in_pattern // self.source.desc_page_size)
 
 
 class Bus(ConfigBus, Unit):
@@ -335,11 +341,11 @@ class ConfigManager(Unit):
     def fetch_descriptors(self, channel: ConfigChannel, count: int) -> Run:
         """Consume `count` more descriptors and write what they hold; returns the run."""
         require(
-            channel.fetched + count <= channel.programmed_descriptors,
+            channel.fetched + count <= channel.source.programmed_descriptors,
             S.CONTEXT_SWITCH_STATUS_REQUESTED_DESCRIPTORS_EXCEEDED_MAX_ALLOWED,
             lambda: (
-                f"{count} descriptors asked for, {channel.programmed_descriptors - channel.fetched} of "
-                f"{channel.programmed_descriptors} left on config channel {channel.channel}"
+                f"{count} descriptors asked for, {channel.source.programmed_descriptors - channel.fetched} of "
+                f"{channel.source.programmed_descriptors} left on config channel {channel.channel}"
             ),
         )
         run = self.cache.descriptors(channel.config_stream_index, channel.source, channel.fetched, count)
@@ -374,10 +380,10 @@ class ConfigManager(Unit):
         """The conditions of DEACTIVATE_CFG_CHANNEL."""
         if self.style == "descriptors":
             require(
-                channel.fetched == channel.programmed_descriptors,
+                channel.fetched == channel.source.programmed_descriptors,
                 S.CONTEXT_SWITCH_STATUS_MISMATCH_BETWEEN_EXPECTED_DESCRIPTOR_COUNT_AND_ACTUAL_REQUESTS,
                 lambda: (
-                    f"config channel {channel.channel}: {channel.fetched} of {channel.programmed_descriptors} "
+                    f"config channel {channel.channel}: {channel.fetched} of {channel.source.programmed_descriptors} "
                     "descriptors were fetched"
                 ),
             )
