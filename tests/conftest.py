@@ -33,7 +33,8 @@ needs_shared = pytest.mark.skipif(
 )
 
 
-gc.disable()  # until all is collected: what it makes lives to the end
+def pytest_sessionstart() -> None:
+    gc.disable()  # until all is collected: what that makes lives to the end
 
 
 def pytest_collection_finish() -> None:
