@@ -12,15 +12,12 @@ from click.testing import CliRunner
 import emu
 from emu.cli.main import cli, main
 from emu.errors import UsageError
-from emu.hef import builder, open_hef
-from emu.hef import operations as ops
-from emu.hef.enums import EdgeConnectionType, EdgeLayerDirection, HwArch
-from emu.hef.formats import Shape
-from emu.hef.writer import write_hef
+from emu.hef import open_hef
 from emu.host.estimate import estimate
 from emu.timing.together import together
 from emu.timing.uplink import fleets, parse_uplink
 from tests.conftest import ROOT, SHARED, needs_shared
+from tests.timing.cases import camera_network
 
 EXAMPLE = ROOT / "examples" / "two_context.hef"
 MNIST = SHARED / "hef" / "mnist_cnn.v0.hailo8.hef"
@@ -93,29 +90,6 @@ def test_the_command_takes_several_files() -> None:
 def test_networks_of_several_devices_do_not_take_turns() -> None:
     with pytest.raises(UsageError, match="one device"):
         together([estimate(open_hef(path), None, (1,)) for path in (MNIST, SCRFD)])
-
-
-def camera_network() -> bytes:
-    """640x640x3 in (9.8 Mbit), 80x80, 40x40 and 20x20 of 256 out (17.2 Mbit), 218.1 FPS, one context, Hailo-8."""
-    pixels = builder.layer_info("net/in", builder.layer_base(Shape(640, 640, 3), sys_index=0))
-    heads = [
-        builder.layer_info(f"net/out{size}", builder.layer_base(Shape(size, size, 256), sys_index=16 + at))
-        for at, size in enumerate((80, 40, 20))
-    ]
-    layers = [
-        builder.edge_layer(pixels, EdgeLayerDirection.HOST_TO_DEVICE),
-        *(builder.edge_layer(head, EdgeLayerDirection.DEVICE_TO_HOST) for head in heads),
-    ]
-    flow = ops.ActionAllowInputDataflow(0, EdgeConnectionType.BOUNDARY)
-    waits = [builder.operation(ops.TriggerAllDataWasSentToHostPCIe(16 + at)) for at in range(3)]
-    core = builder.core_op(
-        "net",
-        [builder.context([builder.operation(ops.TriggerNone(), flow), *waits], layers)],
-        sorted_outputs=[head.name for head in heads],
-        networks=["net"],
-        bottleneck_fps=218.1,
-    )
-    return write_hef(builder.hef_contents(HwArch.HAILO8P, [builder.network_group(core)]), version=2)
 
 
 def test_devices_behind_one_uplink_against_a_published_measurement() -> None:
