@@ -110,6 +110,23 @@ def test_each_direction_of_a_pcie_uplink_has_its_own_budget() -> None:
     assert uplink.in_all == math.inf
 
 
+@needs_shared
+@pytest.mark.parametrize("batch", [1, 8])
+@pytest.mark.parametrize("path", [EXAMPLE, LANDMARKS, SCRFD, ARCFACE], ids=lambda path: path.name)
+def test_one_device_behind_an_uplink_is_what_it_is_on_that_link(path: Path, batch: int) -> None:
+    """Several contexts wait for their configuration, so that a slow way costs more than its bytes."""
+    hef = open_hef(path)
+    plain = estimate(hef, None, (batch,), link="gen3x4")
+    for name in ("gen4x4", "gen3x1", "gen2x1", "gen1x1"):
+        own_link = "gen3x4" if name == "gen4x4" else name  # the slower of the two
+        own = estimate(hef, None, (batch,), link=own_link).batches[0].fps
+        (one,), (four,) = fleets(plain, 1, name), fleets(plain, 4, name)
+        assert one.fps_all == pytest.approx(own, rel=1e-9)
+        assert one.fps_all <= four.fps_all * (1 + 1e-9)
+        assert four.fps_all <= 4 * own * (1 + 1e-9)
+        assert (one.bound_by == "uplink") == (own < plain.batches[0].fps)
+
+
 def test_the_command_takes_devices(tmp_path: Path) -> None:
     path = tmp_path / "net.hef"
     path.write_bytes(camera_network())
