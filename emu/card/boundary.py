@@ -126,8 +126,11 @@ class Boundary:
         """None: each frame is the client's."""
         return 0
 
+    def free_batches(self, batch: int) -> int:
+        return 0
+
     def counters(self) -> Iterable[tuple[object, str]]:
         return ()
 
-    def skip(self, descriptors: Mapping[int, int]) -> None:
+    def skip(self, descriptors: Mapping[int, int]) -> Mapping[int, int]:
         raise AssertionError("no frame of a client is skipped")

@@ -131,10 +131,13 @@ class GivenFrames:
     def free_frames(self, inputs: Iterable[int] | None = None) -> int:
         return 0
 
+    def free_batches(self, batch: int) -> int:
+        return 0
+
     def counters(self) -> Iterator[tuple[object, str]]:
         return iter(())
 
-    def skip(self, descriptors: Mapping[int, int]) -> None:
+    def skip(self, descriptors: Mapping[int, int]) -> Mapping[int, int]:
         raise AssertionError("it has no free frames")
 
 

@@ -92,24 +92,29 @@ class StreamState(Struct):
             bound.pop((flights.popleft().end - self.per_transfer) % count, None)
         return self.completed // self.per_transfer // self.stream.transfers_per_frame
 
-    def moved_on(self, descriptors: int) -> None:
-        """So many descriptors more in one step, of whole frames: what is queued lies behind them."""
+    def moved_on(self, descriptors: int, most: int) -> int:
+        """So many descriptors more in one step, of whole frames: what is queued lies behind them.
+
+        No more than `most` transfers are queued in all; returns how many descriptors fewer are queued than before.
+        """
         bound, count = self.listed.bound, self.listed.count
         bound.clear()
-        transfers = descriptors // self.per_transfer
-        frames = transfers // self.stream.transfers_per_frame
-        self.queued += transfers
-        self.done += frames
-        self.position += descriptors
+        transfers, per_frame = descriptors // self.per_transfer, self.stream.transfers_per_frame
+        fewer = max(0, self.queued + transfers - most)
+        self.done += transfers // per_frame
         self.completed += descriptors
-        flights, self.in_flight = self.in_flight, deque()
+        queued = transfers - fewer
+        self.queued += queued
+        self.position += queued * self.per_transfer
+        flights, self.in_flight = list(self.in_flight)[fewer:], deque()
         for end, buffer in flights:
-            end += descriptors
+            end += queued * self.per_transfer
             start = (end - self.per_transfer) % count
             if buffer.make is not None:
-                buffer.number += frames
+                buffer.number += queued // per_frame
             bound[start] = Extent(start, self.per_transfer, self.stream.transfer_size, buffer, 0)
             self.in_flight.append(Flight(end, buffer))
+        return fewer * self.per_transfer
 
 
 class Host:
@@ -227,7 +232,7 @@ class Host:
     def _queue_output(self, packed: int, state: StreamState) -> None:
         """Keep eight transfers queued, but none beyond the eight behind the last frame wanted."""
         per_frame, size = state.stream.transfers_per_frame, state.stream.transfer_size
-        limit = self._goal * per_frame + OUTPUT_QUEUE_DEPTH
+        limit = self._most_queued(state)
         while state.queued - state.done * per_frame < OUTPUT_QUEUE_DEPTH and state.queued < limit:
             if not state.room:
                 return
@@ -238,6 +243,10 @@ class Host:
             buffer = state.frames[-1] if state.frames else FrameBuffer(size * per_frame)
             state.queued += 1
             self.device.launch(packed, state.bind(buffer, part * size))
+
+    def _most_queued(self, output: StreamState) -> int:
+        """Transfers of an output that are ever queued: eight behind the last frame wanted."""
+        return self._goal * output.stream.transfers_per_frame + OUTPUT_QUEUE_DEPTH
 
     # -- HostPort: what the device asks and tells
 
@@ -279,15 +288,30 @@ class Host:
         wanted = self.inputs if inputs is None else inputs
         return self._goal - max((self.inputs[p].queued for p in wanted if p in self.inputs), default=self._goal)
 
+    def free_batches(self, batch: int) -> int:
+        """All but one where what is left behind them is queued; else one beside those that are."""
+        if self.keeps_outputs or not self.inputs:
+            return 0
+        states = self.inputs.values()
+        left = min([self._goal - state.done for state in states])
+        ahead = min([state.queued - state.done for state in states])
+        batches = left // batch - 1
+        if ahead >= left - batches * batch:
+            return batches
+        return (left - ahead) // batch - (ahead < batch)
+
     def counters(self) -> Iterable[tuple[object, str]]:
         for state in self._states.values():
             yield state, "queued"
             yield state, "done"
 
-    def skip(self, descriptors: Mapping[int, int]) -> None:
+    def skip(self, descriptors: Mapping[int, int]) -> Mapping[int, int]:
+        fewer = {}
         for packed, count in descriptors.items():
             state = self._states.get(packed)
             if state is not None:
-                state.moved_on(count)
+                most = self._goal if packed in self.inputs else self._most_queued(state)
+                fewer[packed] = state.moved_on(count, most)
         if self._awaited:
             self._least = min([one.done for one in self._awaited])
+        return fewer

@@ -65,7 +65,7 @@ _NOT_STATE: Mapping[str, frozenset[str]] = {
             "stop_at_hazard",
         }
     ),
-    "emu.hw.firmware:Firmware": frozenset({"_process", "_goes_on", "handlers", "_costs"}),
+    "emu.hw.firmware:Firmware": frozenset({"_process", "_goes_on", "handlers", "_costs", "_straight"}),
     "emu.hw.application:Context": frozenset({"_subjects"}),
     "emu.hw.frame_events:FrameEvents": frozenset({"_subjects"}),
     "emu.hw.hostmem:HostMemory": frozenset({"action_lists"}),

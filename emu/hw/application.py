@@ -89,6 +89,7 @@ class Context(Unit):
     type: ContextType
     index: int
     action_list: bytes
+    name: str = field(init=False)  # as messages and traces call it
     steps: list[Step] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -105,16 +106,13 @@ class Context(Unit):
     data_bytes: int = 0
     _subjects: dict[int, list[Subject]] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        self.name = f"dynamic_{self.index}" if self.type is ContextType.DYNAMIC else self.type.name.lower()
+
     @property
     def firmware_index(self) -> int:
         """0 activation, 1 batch switching, 2 preliminary, 3+ dynamic (firmware-actions.md 4)."""
         return CONTEXT_ORDER.index(self.type) if self.type in CONTEXT_ORDER else FIRST_DYNAMIC + self.index
-
-    @property
-    def name(self) -> str:
-        if self.type is ContextType.DYNAMIC:
-            return f"dynamic_{self.index}"
-        return self.type.name.lower()
 
     @property
     def title(self) -> str:
@@ -235,6 +233,7 @@ class Application:
     header: ApplicationHeader
     header_bytes: bytes
     contexts: list[Context] = field(default_factory=list)
+    _configuring: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)  # by dynamic context
 
     @property
     def expected_contexts(self) -> int:
@@ -262,11 +261,14 @@ class Application:
 
         Where the preliminary context is the first run of context 0, context 0's own list only restores what it wrote.
         """
-        lists = [self.context(ContextType.ACTIVATION), self.context(ContextType.PRELIMINARY)]
-        restores = bool(self.header.preliminary_run_asap) and context is self.dynamic[0]
-        if self.single_context or not restores:
-            lists.append(context)
-        return tuple(list_name(self.index, one) for one in lists)
+        found = self._configuring.get(context.name)
+        if found is None:
+            lists = [self.context(ContextType.ACTIVATION), self.context(ContextType.PRELIMINARY)]
+            restores = bool(self.header.preliminary_run_asap) and context is self.dynamic[0]
+            if self.single_context or not restores:
+                lists.append(context)
+            found = self._configuring[context.name] = tuple(list_name(self.index, one) for one in lists)
+        return found
 
     def next_type(self) -> ContextType:
         """The context type that has to come next."""

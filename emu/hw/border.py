@@ -52,11 +52,17 @@ class HostPort(Protocol):
     def free_frames(self, inputs: Iterable[int] | None = None) -> int:
         """How many further frames of some inputs (None: of all) the host feeds without ever being late."""
 
+    def free_batches(self, batch: int) -> int:
+        """How many batches that flow alike come before the last ones, which have to be played."""
+
     def counters(self) -> Iterable[tuple[object, str]]:
         """What the host counts, as (holder, attribute)."""
 
-    def skip(self, descriptors: Mapping[int, int]) -> None:
-        """Many frames passed in one step: each of some channels (packed id) moved on by so many descriptors."""
+    def skip(self, descriptors: Mapping[int, int]) -> Mapping[int, int]:
+        """Many frames passed in one step: each of some channels (packed id) moved on by so many descriptors.
+
+        Returns how many fewer than that are queued behind it, by channel, where the last frames were among them.
+        """
 
 
 class Surroundings(Protocol):
@@ -135,8 +141,8 @@ class ChipPort(Surroundings, Protocol):
 class Bars(Protocol):
     """The registers of a card (`emu.hw.pcie`), by BAR and offset: all that a host reaches of it.
 
-    `launch` and `num_processed` are what a write and a read of a channel's registers come to, for a driver that is told
-    that it is spared them.
+    `launch`, `num_processed` and `control` are what accesses to a channel's registers and to the mailboxes come to, for
+    a driver that is told that it is spared them.
     """
 
     def launch(self, packed: int, num_available: int, /) -> None:
@@ -144,6 +150,9 @@ class Bars(Protocol):
 
     def num_processed(self, packed: int, /) -> int:
         """As `ChipPort.num_processed`."""
+
+    def control(self, request: bytes, /) -> bytes | None:
+        """As `ChipPort.control`; None, and nothing done, where the accesses have to show what comes of it."""
 
     def connect(self, vector: Callable[[], None], spare: Callable[[bool], None] | None = None) -> None:
         """Who takes the interrupts. `spare` hears whether accesses are spared, at once and whenever that changes."""

@@ -11,7 +11,6 @@ from emu.hw.application import Application, Context
 from emu.hw.border import CoreModel, Model, StreamLabel
 from emu.hw.clock import NEVER, Clock
 from emu.hw.cluster import Clusters
-from emu.hw.config.addresses import MAPS
 from emu.hw.config.channels import FAMILIES, Bus, ConfigChannel, ConfigManager, Fetched, RunCache
 from emu.hw.config.logic import ConfigLogic
 from emu.hw.core import Core
@@ -19,7 +18,7 @@ from emu.hw.edition import Edition
 from emu.hw.faults import Faults
 from emu.hw.gating import Gates
 from emu.hw.hostmem import HostMemory
-from emu.hw.known_registers import declare_known
+from emu.hw.known_registers import known_registers
 from emu.hw.link import Link
 from emu.hw.list_checks import list_hazards
 from emu.hw.memory import AddressSpace, regions
@@ -104,7 +103,7 @@ class Chip(Unit):
             profile.config_style, self.memory, RunCache(self.host_memory, profile.config_style, self._fetched)
         )
         self.logic = ConfigLogic(profile.config_style, profile, self.memory, self.hazard, edition, self._busy)
-        declare_known(self.memory.registers, MAPS[FAMILIES[profile.config_style]], sorted(self.clusters.enabled))
+        self.memory.registers = known_registers(FAMILIES[profile.config_style], sorted(self.clusters.enabled))
         rate, beside = bytes_per_ns(profile), beside_configuration(profile)
         busy = None if beside is None else self.bus.busy
         self.links = {
@@ -274,6 +273,11 @@ class Chip(Unit):
         if self._beside.active:
             self._beside.replan()
         return done
+
+    @property
+    def moves_beside_configuration(self) -> bool:
+        """Whether data is under way that configuration may slow down."""
+        return bool(self._beside.active)
 
     def memory_note(self, what: str, index: int, values: tuple[int, ...]) -> None:
         """A unit was programmed through registers whose addresses are not public: only the hash knows."""

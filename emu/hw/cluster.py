@@ -11,6 +11,9 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from msgspec import Struct
+from msgspec import field as struct_field
+
 from emu.chips.chips import Profile
 from emu.hw.edition import Edition
 from emu.hw.memory import MAX_CLUSTERS, AddressSpace, lcu_address
@@ -30,9 +33,19 @@ _DONE_ADDRESS, _DONE_COUNT = 4, 8
 _SEQUENCER_BASE = 0x00400000  # of a cluster window
 
 
+class FrameCount(Struct, eq=False):
+    """Frames that LCUs have seen since they were armed: one count for all that see the same and need as many."""
+
+    frames: int = 0
+    target: int = 1
+    network: int = 0
+    counting: bool = False
+    lcus: list[Lcu] = struct_field(default_factory=list)
+
+
 @dataclass(slots=True)
 class Lcu(Unit):
-    """One layer control unit; `frames` counts those seen since it was armed, of the `target` it needs."""
+    """One layer control unit; it needs `target` of the frames that it counts."""
 
     KIND: ClassVar[str] = "LCU"
 
@@ -45,7 +58,12 @@ class Lcu(Unit):
     kernel_done_address: int = DEFAULT_KERNEL_DONE_ADDRESS
     kernel_done_count: int = DEFAULT_KERNEL_DONE_COUNT
     target: int = 1
-    frames: int = 0
+    count: FrameCount = field(default_factory=FrameCount)
+
+    @property
+    def frames(self) -> int:
+        """Those seen since it was armed."""
+        return self.count.frames
 
     @property
     def counting(self) -> bool:
@@ -64,7 +82,7 @@ class Lcu(Unit):
 
     def reset(self) -> None:
         self.enabled = self.armed = False
-        self.network, self.target, self.frames = 0, 1, 0
+        self.network, self.target, self.count = 0, 1, FrameCount()
         self.kernel_done_address, self.kernel_done_count = DEFAULT_KERNEL_DONE_ADDRESS, DEFAULT_KERNEL_DONE_COUNT
 
     def state(self, now: int) -> tuple[object, ...]:
@@ -137,6 +155,7 @@ class Clusters(Unit):
         self.sequencers = {c: cluster.sequencer for c, cluster in self.clusters.items()}
         self._programmed: dict[TriggerSequencer, tuple[dict[str, int], Registers]] = {}  # what actions write
         self._lcus: dict[int, Lcu] = {}  # named since the last reset, in the order of their naming
+        self._counts: list[FrameCount] | None = []  # of those; None: some count otherwise than before
         self.edition = edition  # of what frames may wait for
         self.stuck: set[int] = set()  # an injected fault: they let no frame through
 
@@ -151,6 +170,7 @@ class Clusters(Unit):
         cluster, index = packed >> 4, packed & 0xF
         self.check_cluster(cluster)
         found = self._lcus[packed] = self.clusters[cluster].lcu(index)
+        self._counts = None
         return found
 
     @property
@@ -166,15 +186,16 @@ class Clusters(Unit):
         )
 
     def sequencer(self, cluster: int) -> Sequencer:
-        self.check_cluster(cluster)
+        if cluster not in self.sequencers:
+            self.check_cluster(cluster)
         return self.sequencers[cluster]
 
-    def enable(self, packed: int, network: int, address: int, count: int, batch: int) -> Lcu:
-        """ENABLE_LCU_*: program the done condition and start."""
+    def enable(self, packed: int, network: int, address: int, count: int, batch: int, seen: int) -> Lcu:
+        """ENABLE_LCU_*: program the done condition and start, with so many frames `seen`."""
         lcu = self.lcu(packed)
         done, noted = self._program(lcu, network, address, count, batch)
-        lcu.enabled, lcu.frames = True, 0
-        self.edition.turn()
+        lcu.enabled = True
+        self._count_from(lcu, seen)
         enabled = (lcu.address, 1)
         self.memory.write_unit((*done, enabled), (*noted, enabled))
         return lcu
@@ -201,7 +222,7 @@ class Clusters(Unit):
         """DISABLE_LCU: it counts no more; an interrupt that it already raised stays pending."""
         lcu = self.lcu(packed)
         lcu.enabled = lcu.armed = False
-        self.edition.turn()
+        self._count_from(lcu, lcu.frames)
         self.memory.write_word(lcu.address, 0)
         return lcu
 
@@ -209,10 +230,9 @@ class Clusters(Unit):
         """SWITCH_LCU_BATCH: re-program the count for another batch, the LCU goes on."""
         lcu = self.lcu(packed)
         self.memory.write_unit(*self._program(lcu, network, lcu.kernel_done_address, count, batch))
-        lcu.frames = 0
-        self.edition.turn()
         if self.profile.config_starts_units:
             lcu.armed = True
+        self._count_from(lcu, 0)
         return lcu
 
     def rearm(self, batch: int, switched: Container[int]) -> None:
@@ -223,9 +243,9 @@ class Clusters(Unit):
         self.edition.turn()
         for packed, lcu in self._lcus.items():
             if lcu.counting:
-                lcu.frames = 0
                 if packed not in switched:
                     lcu.target = batch
+                self._count_from(lcu, 0)
 
     def running(self) -> list[Lcu]:
         """The LCUs that count frames or were done, in the order of their ids."""
@@ -233,21 +253,48 @@ class Clusters(Unit):
 
     def start_context(self) -> None:
         """A context begins: interrupts of the one before are gone."""
-        for lcu in self._lcus.values():
-            lcu.frames = 0
+        for count in self.frame_counts():
+            count.frames = 0
         for sequencer in self.sequencers.values():
             sequencer.done_at = None
 
     def count_frames(self, network: int | None, frames: int) -> list[Lcu]:
         """`frames` more frames of a network (None: of all) passed; returns the LCUs that became done."""
-        finished: list[Lcu] = []
-        for lcu in self._lcus.values():
-            if (lcu.enabled or lcu.armed) and (network is None or lcu.network == network):
-                before = lcu.frames
-                lcu.frames = before + frames
-                if before < lcu.target <= lcu.frames:
-                    finished.append(lcu)
-        return finished
+        finished = []
+        for count in self.frame_counts():
+            if count.counting and (network is None or count.network == network):
+                before = count.frames
+                count.frames = before + frames
+                if before < count.target <= count.frames:
+                    finished.append(count)
+        if len(finished) == 1:
+            return finished[0].lcus
+        return [lcu for lcu in self._lcus.values() if lcu.count in finished] if finished else []
+
+    def counts_of(self, lcus: Iterable[int]) -> list[FrameCount] | None:
+        """Those of `frame_counts` that some LCUs (packed) have; None where no action has named one of them."""
+        counts, wanted = self.frame_counts(), set(lcus)
+        if not wanted <= self._lcus.keys():
+            return None
+        found = {id(self._lcus[packed].count) for packed in wanted}
+        return [count for count in counts if id(count) in found]
+
+    def frame_counts(self) -> list[FrameCount]:
+        """The counts of all LCUs, each of those that see and need the same; another list when that changes."""
+        if self._counts is None:
+            found: dict[tuple[int, int, int, bool], FrameCount] = {}
+            for lcu in self._lcus.values():
+                alike = lcu.frames, lcu.target, lcu.network, lcu.counting
+                lcu.count = found.get(alike) or found.setdefault(alike, FrameCount(*alike))
+                lcu.count.lcus.append(lcu)
+            self._counts = list(found.values())
+        return self._counts
+
+    def _count_from(self, lcu: Lcu, frames: int) -> None:
+        """From now on it counts by itself."""
+        lcu.count = FrameCount(frames)
+        self._counts = None
+        self.edition.turn()
 
     def trigger(self, a: TriggerSequencer, done_at: int | None) -> Sequencer:
         """TRIGGER_SEQUENCER: write its configuration and start it; `done_at` None: it never is done."""
@@ -262,6 +309,7 @@ class Clusters(Unit):
 
     def reset(self) -> None:
         self._lcus.clear()
+        self._counts = []
         self.edition.turn()
 
     def _program(self, lcu: Lcu, network: int, address: int, count: int, batch: int) -> tuple[Registers, Registers]:

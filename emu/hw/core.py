@@ -451,34 +451,43 @@ class Core(Unit):
 
     def jump(self, one: FramePass) -> int:
         """Advance many frames of a steady, endless flow in one step; returns how many."""
+        # frames that meet no others are the same behind none
+        alone = one.undisturbed and len(self.passes) == 1
         if (
             one.limit is not None
             or self.host is None
-            or one.steady < one.frames_inside + JUMP_HEAD
+            or not (alone or one.steady >= one.frames_inside + JUMP_HEAD)
             or one.completed < one.rebased + one.batch
+            or not one.plain
             or self._lacking(one)
         ):
             return 0
-        tail = JUMP_TAIL + 2 * one.frames_inside
-        frames = self.host.free_frames(edge.channel.packed for edge in one.inputs) - tail
+        if alone:
+            frames = self.host.free_batches(1)
+        else:
+            free = self.host.free_frames(edge.channel.packed for edge in one.inputs)
+            frames = free - JUMP_TAIL - 2 * one.frames_inside
         if frames > 0:
             frames = self.probe.skippable(frames)
         if frames <= 0:
             return 0
-        steps: dict[int, int] = {}
-        for edge in one.inputs + one.outputs:
+        edges = one.inputs + one.outputs
+        steps = {
+            edge.channel.packed: frames * edge.descriptors_per_frame * edge.transfers for edge in edges if edge.boundary
+        }
+        fewer = self.host.skip(steps)
+        for edge in edges:
             self._count(one, edge, frames)
             if edge.boundary:
                 channel = edge.channel
-                steps[channel.packed] = step = frames * edge.descriptors_per_frame * edge.transfers
-                channel.available += step
+                step = steps[channel.packed]
+                channel.available += step - fewer.get(channel.packed, 0)
                 channel.claimed += step
                 channel.processed += step
                 channel.register = channel.num_available
         self.ddr.count_frames(frames)
         self.nms.count_frames(one.network, frames)
         self.clusters.count_frames(one.network, frames)
-        self.host.skip(steps)
         self.jumps += 1
         return frames
 

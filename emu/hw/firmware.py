@@ -88,6 +88,7 @@ class Firmware(ListExecution):
     def forget_applications(self) -> None:
         """CLEAR_CONFIGURED_APPS: what comes next brings its own configuration."""
         self.applications.clear()
+        self._straight.forget()
         self.device.config.cache.clear()
 
     # -- for a checkpoint

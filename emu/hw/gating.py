@@ -41,6 +41,8 @@ class Gates:
         self._named: Named = {}
         self._strict = self.single_context = False
         self._read: tuple[Application, bool] | None = None
+        # by carrier, executing list, network, action and batch
+        self._needs: dict[tuple[str, str, int | None, int | None, int], Needs] = {}
         self.switched: frozenset[int] = frozenset()  # LCUs that get another batch by SWITCH_LCU_BATCH
 
     def begin(self, application: Application) -> None:
@@ -49,6 +51,7 @@ class Gates:
         if self._read is not None and self._read[0] is application and self._read[1] == self._strict:
             return
         self._read = application, self._strict
+        self._needs.clear()
         self.switched = frozenset(packed for context in application.contexts for packed in context.batch_switches)
         self._named = {}
         enabled = {packed for context in application.contexts for packed in context.enables}
@@ -73,6 +76,15 @@ class Gates:
         `executing` is the list that lets the frames in, `before` the number of the action that it has come to (None: to
         its end). What it enables behind that finds the frames that were let in before (house rule).
         """
+        key = carrier.name, executing.name, network, before, batch
+        found = self._needs.get(key)
+        if found is None:
+            found = self._needs[key] = self._needed(carrier, executing, network, before, batch)
+        return found
+
+    def _needed(
+        self, carrier: Context, executing: Context, network: int | None, before: int | None, batch: int
+    ) -> Needs:
         own = f"the {executing.title} enabled it, and disabled it again"
         enabled = {
             packed: own

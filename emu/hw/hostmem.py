@@ -299,12 +299,15 @@ class HostMemory(Struct):
     """Everything the device can reach by DMA address."""
 
     lists: dict[int, HostList] = field(default_factory=dict)
-    continuous: list[tuple[int, HostBuffer]] = field(default_factory=list)
+    continuous: dict[int, HostBuffer] = field(default_factory=dict)  # by where they begin
     action_lists: dict[int, tuple[int, bytes]] = field(default_factory=dict)
 
     def continuous_at(self, address: int) -> tuple[HostBuffer, int] | None:
         """The continuous buffer at a DMA address and the offset in it."""
-        for base, buffer in self.continuous:
+        found = self.continuous.get(address)
+        if found is not None and found.size:
+            return found, 0
+        for base, buffer in self.continuous.items():
             if base <= address < base + buffer.size:
                 return buffer, address - base
         return None
@@ -315,7 +318,7 @@ class HostMemory(Struct):
         for host_list in self.lists.values():
             if host_list.dma_address >> 32 == place:
                 yield from (one.buffer.filled for one in host_list.extents if one.buffer.segments)
-        for base, buffer in self.continuous:
+        for base, buffer in self.continuous.items():
             if base >> 32 == place and buffer.segments:
                 yield buffer.filled
 
@@ -336,8 +339,8 @@ class HostMemory(Struct):
         """Give back what `map` added for this program."""
         for described in program.descriptor_lists:
             self.lists.pop(described.dma_address, None)
-        gone = {continuous.dma_address for continuous in program.continuous_buffers}
-        self.continuous = [(base, buffer) for base, buffer in self.continuous if base not in gone]
+        for continuous in program.continuous_buffers:
+            self.continuous.pop(continuous.dma_address, None)
         for group in program.network_groups:
             for record in group.ddr_action_list:
                 self.action_lists.pop(record.dma_address, None)
@@ -351,7 +354,7 @@ class HostMemory(Struct):
                 host_list.extents.append(_extent(entry, described.page_size, buffers))
             self.lists[described.dma_address] = host_list
         for continuous in program.continuous_buffers:
-            self.continuous.append((continuous.dma_address, HostBuffer(continuous.size, continuous.segments)))
+            self.continuous[continuous.dma_address] = HostBuffer(continuous.size, continuous.segments)
         for group in program.network_groups:
             for record in group.ddr_action_list:
                 context = record.context

@@ -17,7 +17,7 @@ from emu.hw.execution import Execution
 from emu.hw.handlers import HANDLERS
 from emu.hw.handlers.own import handlers_with
 from emu.hw.standing import Standing
-from emu.hw.straight import TOGETHER, together
+from emu.hw.straight import TOGETHER, Straight, one_by_one
 from emu.hw.waits import Wait
 from emu.sequencer.program import ContextType
 from emu.trace.events import Event, Kind, Subject
@@ -41,6 +41,7 @@ class ListExecution(Execution):
         self._goes_on: simpy.Event | None = None  # what a task that goes on waits for
         self._generation = 0
         self.handlers = handlers_with(chip.own_handlers) if chip.own_handlers else HANDLERS
+        self._straight = Straight()
         self._costs = {kind: round(self.profile.action_cost(kind.name)) for kind in self.handlers}
 
     @abstractmethod
@@ -68,17 +69,19 @@ class ListExecution(Execution):
         tracer = probe.tracer
         costs, executed, attended = self._costs, probe.actions.counts, device.attended
         handlers = self.handlers
+        together = self._straight.together if only is ALL_ACTIONS else one_by_one
         subjects: list[Subject] | None = None
         steps = context.steps if only is ALL_ACTIONS else [step for step in context.steps if step.type in only]
         if standing is not None:
             # what stands behind the action that it waits in, and that one
-            steps = steps[next(at for at, step in enumerate(steps) if step == self.step) :]
+            assert self.step is not None
+            steps = steps[steps.index(self.step) :]
         granting = context.last_grant
         at, end = 0, len(steps)
+        unwatched = not attended and tracer is None and handlers is HANDLERS
         while at < end:
             step = steps[at]
-            together_now = step.type in TOGETHER and not attended and tracer is None and handlers is HANDLERS
-            if together_now and standing is None:
+            if unwatched and step.type in TOGETHER and standing is None:
                 done = together(self, steps, at, costs)
                 if done > at:
                     at = done
@@ -105,12 +108,15 @@ class ListExecution(Execution):
                     yield from self._wait(wait, generation, context)
                     # meanwhile somebody may have begun to trace, or a breakpoint been set
                     tracer, attended = probe.tracer, device.attended
+                    unwatched = not attended and tracer is None and handlers is HANDLERS
                 elif ready > self.now:
                     self.now = ready
                 self._standing = None
                 woke = wait.woke_by
             if number == granting:
                 self.grant_at = self.now
+            if unwatched:
+                continue
             if (
                 attended
                 and probe.timestamp_batch is not None

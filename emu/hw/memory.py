@@ -139,7 +139,7 @@ class AddressSpace(Unit):
     overlay: Overlay | None = None
     use: list[RegionUse] = field(init=False)
     note: Callable[[Noted], None] = field(init=False)
-    _note_all: Callable[[Iterable[Noted]], None] = field(init=False)
+    note_all: Callable[[Iterable[Noted]], None] = field(init=False)
     _bases: list[int] = field(init=False)
     _uses: dict[int, RegionUse] = field(default_factory=dict)
     _fingerprint: Fingerprint = field(default_factory=Fingerprint)
@@ -151,7 +151,7 @@ class AddressSpace(Unit):
     def __post_init__(self) -> None:
         self.use = [RegionUse(region) for region in self.layout]
         self._bases = [region.base for region in self.layout]
-        self.note, self._note_all = self._fingerprint.note, self._fingerprint.note_all
+        self.note, self.note_all = self._fingerprint.note, self._fingerprint.note_all
 
     def parts(self) -> Iterable[Unit]:
         return self.use
@@ -184,7 +184,7 @@ class AddressSpace(Unit):
         """
         for address, value in registers:
             self._words[address] = (value, self._loads)
-        self._note_all(registers if noted is None else noted)
+        self.note_all(registers if noted is None else noted)
         address, count = registers[0][0], len(registers)
         self.register_writes += count
         use = self._uses.get(address)

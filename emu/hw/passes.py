@@ -31,6 +31,7 @@ _FRACTION = 40
 _ONE = 1 << _FRACTION
 _NEAR = 1 << 20
 _NEARLY = 1e-6  # ns
+_APART = 2  # ns: what is nearer may meet for another frame, for whose place in a nanosecond is another one
 
 
 class Frame:
@@ -115,7 +116,8 @@ class FramePass:
     `first_frame` numbers the frames, inputs and outputs alike; `lists` configured what they pass. `blocked` says why
     the next frame cannot enter, `starved` that it is only the host that has queued none. `needs`: what has to be there
     for a frame to come out, of which it `lacks` something as of the edition `checked` of the gates; `held` says why
-    frames wait inside. `origin` is when the first frame could enter, `gate` the instant before which none does;
+    frames wait inside. `crowded`: since the core was empty last a frame waited for another one, or moved beside one.
+    `origin` is when the first frame could enter, `gate` the instant before which none does;
     `wanted` frames are a batch.
     """
 
@@ -140,6 +142,7 @@ class FramePass:
     held: str = ""
     lacks: str = ""
     starved: bool = False
+    crowded: bool = False
     rebased: int = 0
     cancelled: bool = False
     entering: bool = False
@@ -147,6 +150,8 @@ class FramePass:
     period: int = 0
     on_pace: int = 0
     in_step: int = 0
+    stay: int = 0
+    alike: int = 0
     frames_inside: int = field(init=False)
     wanted: int = field(init=False)
     writes_memory: bool = field(init=False)
@@ -234,6 +239,7 @@ class FramePass:
             if enters > self._due(self.launched):
                 self._enter_at(enters)
                 self.rebased = self.launched
+                self.crowded = self.launched > self.completed
             self.blocked, self.starved = "", False
         due = self._due(self.launched)
         if due > now:
@@ -298,6 +304,8 @@ class FramePass:
                 if one.moved and one.leaving and one.leaving[0] is frame:
                     self._moved_out(frame, one)  # its bytes went along with the input's
         self.entering = False
+        if self._due(self.launched) < frame.came_at + _APART:
+            self.crowded = True
         if not self.cancelled:
             skipped = core.jump(self)
             if skipped:
@@ -308,15 +316,27 @@ class FramePass:
         """`frames` frames more entered, at the pace of the last ones."""
         self.launched += frames
         if self.on_pace < self.in_step:
-            # the last one has just come in, and the next one would have followed it
-            self._enter_at(self.core.clock.time + frames * self.period)
+            # the last one has just come in, and the next one would have followed it, behind the pace of the core
+            self._planned = True
+            self.core.clock.call(self.core.clock.time + frames * self.period, self._on_time)
         self.completed += frames
         self.on_pace = self.in_step = 0
 
     @property
     def steady(self) -> int:
-        """For how many frames the pace has been the same."""
-        return max(self.on_pace, self.in_step)
+        """For how many frames the pace has been the same, and how long they stay inside."""
+        return min(max(self.on_pace, self.in_step), self.alike + self.frames_inside)
+
+    @property
+    def plain(self) -> bool:
+        """Whether its frames are alike: where a walk over descriptors decides what one is, each may be another."""
+        return all(edge.plain for edge in (*self.inputs, *self.outputs))
+
+    @property
+    def undisturbed(self) -> bool:
+        """Whether frames go their ways as if each were alone: two did from one end to the other, at the core's pace."""
+        at_pace = self.on_pace >= self.launched - self.completed + 2
+        return at_pace and not self.crowded and self.completed >= self.rebased + 2
 
     # -- out
 
@@ -326,6 +346,8 @@ class FramePass:
         for number in leaving.outputs:
             edge = self.outputs[number]
             edge.leaving.append(frame)
+            if edge.moving or self.core.clock.time < edge.free_at + _APART:
+                self.crowded = True
             if not edge.moving:
                 self.leave(edge, early)
 
@@ -335,9 +357,13 @@ class FramePass:
             return
         core = self.core
         if core.held_back(self, edge):
+            self.crowded = True
             core.stick()
             return
         frame = edge.leaving[0]
+        for other in self.outputs:
+            if other.moving and other.leaving[0] is not frame:
+                self.crowded = True
         edge.moving, edge.moved, self.held = True, False, ""
         # the core gives it as it works it out; what waited is there already
         within = frame.entered_at - frame.early + edge.ends_ns - (core.clock.time - early)
@@ -363,6 +389,7 @@ class FramePass:
         core = self.core
         edge.leaving.popleft()
         edge.moving = edge.moved = False
+        edge.free_at = core.clock.time
         core.gone(self, frame, edge)
         frame.going -= 1
         if not frame.going:
@@ -376,12 +403,18 @@ class FramePass:
         if self.core.held_back(self, self.inputs[0]):
             # asked again with everything else that waits
             self.inputs[0].leaving.append(frame)
+            self.crowded = True
             self.core.stick()
             return
         self._complete(frame)
 
     def _complete(self, frame: Frame) -> None:
         self.completed += 1
+        stay = self.core.clock.time - frame.entered_at
+        if abs(stay - self.stay) <= 1:
+            self.alike += 1
+        else:
+            self.stay, self.alike = stay, 0
         self.core.completed(self, frame)
         if self.blocked and not self.cancelled:
             self.proceed()

@@ -15,7 +15,6 @@ from emu.hw.chip import Chip
 from emu.hw.execution import Execution
 from emu.hw.unit import Counts, Unit, walk
 from emu.hw.vdma import Channel
-from emu.sequencer.program import Direction
 
 
 class Repetition:
@@ -79,7 +78,7 @@ class BatchLoop:
         """A batch has ended: how many equal ones can follow in one step."""
         chip, execution = self._chip, self._execution
         host = chip.core.host
-        batches = 0 if host is None else host.free_frames() // execution.batch - self._tail()
+        batches = 0 if host is None else host.free_batches(execution.batch)
         batches = chip.probe.skippable(batches, execution.batch_index) if batches > 0 else 0
         if batches <= 0:
             self._repetition.forget()
@@ -90,30 +89,20 @@ class BatchLoop:
         steady = self._repetition.ended(execution.now, units, self._host_counts(), levels)
         return batches if steady and chip.clock.quiet else 0
 
-    def _tail(self) -> int:
-        """Batches played behind a jump, so that they leave what playing leaves, beside those that the host has queued.
-
-        None where it has queued one.
-        """
-        batch = self._execution.batch
-        for channel in self._chip.vdma.channels.values():
-            if channel.boundary and channel.direction is Direction.H2D:
-                a_batch = batch * channel.descriptors_per_transfer * channel.transfers_per_frame
-                if channel.available - channel.claimed < a_batch:
-                    return 1
-        return 0
-
     def skip(self, batches: int) -> int:
         """Add `batches` batches to every counter; returns the time they take."""
         units = self._units()
         taken = self._repetition.advance(units, batches)
-        steps = {}
+        steps, channels = {}, {}
         for unit, delta in self._repetition.counted(units):
             if isinstance(unit, Channel) and unit.boundary:
-                steps[unit.packed] = delta["processed"] * batches
-                unit.register = unit.num_available
-        if self._chip.core.host is not None:
-            self._chip.core.host.skip(steps)
+                steps[unit.packed], channels[unit.packed] = delta["processed"] * batches, unit
+        host = self._chip.core.host
+        assert host is not None
+        fewer = host.skip(steps)
+        for packed, channel in channels.items():
+            channel.available -= fewer.get(packed, 0)
+            channel.register = channel.num_available
         self._chip.core.jumps += 1
         return taken
 

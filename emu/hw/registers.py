@@ -56,6 +56,12 @@ class Registers:
         self._starts.insert(place, register.address)
         self.act = self.act or register.on_write is not None
 
+    def copy(self) -> Registers:
+        """The same declarations, to which others may come."""
+        found = Registers()
+        found._all, found._starts, found.act = self._all.copy(), self._starts.copy(), self.act
+        return found
+
     def at(self, address: int) -> Register | None:
         """The register that a byte belongs to."""
         place = bisect_right(self._starts, address) - 1

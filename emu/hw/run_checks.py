@@ -44,16 +44,18 @@ def misdirected(
     `by_context`), and streams that two channels carry."""
     carried: dict[tuple[object, int], Edge] = {}
     for edge in edges:
-        where = f"{context.name}, {edge.describe()}"
+        what = ""
         label = labels.get(edge.channel.packed) if edge.boundary else None
         if label is not None:
             if label.stream not in (-1, edge.stream):
-                yield Hazard("delivered-not-asked", where, f"the host asked for stream {label.stream}")
+                what = f"the host asked for stream {label.stream}"
             elif by_context and label.context is not None and label.context != context.index:
-                yield Hazard("delivered-not-asked", where, f"the stream belongs to dynamic_{label.context}")
+                what = f"the stream belongs to dynamic_{label.context}"
             elif label.frame_bytes and edge.frame_bytes * edge.transfers != label.frame_bytes:
                 what = f"{edge.frame_bytes * edge.transfers} bytes a frame, the host asked for {label.frame_bytes}"
-                yield Hazard("delivered-not-asked", where, what)
+        if what:
+            yield Hazard("delivered-not-asked", f"{context.name}, {edge.describe()}", what)
         other = carried.setdefault((edge.direction, edge.channel.mapped_stream or edge.stream), edge)
         if other is not edge and edge.kind is not EdgeKind.DDR:
-            yield Hazard("delivered-not-asked", where, f"{other.channel.describe()} carries that stream too")
+            what = f"{other.channel.describe()} carries that stream too"
+            yield Hazard("delivered-not-asked", f"{context.name}, {edge.describe()}", what)

@@ -176,8 +176,8 @@ class Edge:
     one transfer moves (one frame, but for on-chip NMS, where a frame takes several `transfers`), `entries` the cache
     entries of a side, `buffered_rows` what the producer of a DDR portal is ahead at most. `plain`: a frame is one
     transfer of the host (`emu.hw.descriptors`); `claims`: descriptors of the frame that comes in. Of an output: the
-    frames that are `leaving` over it, whether the first of them is `moving` or has `moved` already; it ends `ends_ns`
-    after its frame entered, `behind_ns` after that was in, if nothing slows it down.
+    frames that are `leaving` over it, whether the first of them is `moving` or has `moved` already, since when it has
+    been free; it ends `ends_ns` after its frame entered, `behind_ns` after that was in, if nothing slows it down.
     """
 
     kind: EdgeKind
@@ -198,6 +198,7 @@ class Edge:
     leaving: deque[Any] = field(default_factory=deque)
     moving: bool = False
     moved: bool = False
+    free_at: int = 0
     plain: bool = True
     claims: int = 0
     behind_ns: float = 0.0
@@ -218,6 +219,7 @@ class Edge:
         """Nothing is under way."""
         self.leaving.clear()
         self.moving = self.moved = False
+        self.free_at = 0
 
     def carry(self, entries: int) -> None:
         """A transfer moves so many entries of a cache (1: it is none)."""

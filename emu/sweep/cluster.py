@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from emu.errors import OutputError, UsageError
-from emu.sweep.pools import Results, Work, died, run_alone
+from emu.sweep.pools import Results, Work, run_alone
 from emu.sweep.work import Task
 
 _CONNECT_S = 5
@@ -28,7 +28,8 @@ _OTHER = re.compile(r"(?:tls|ucx|wss?)://[^\s/]+:[0-9]{1,5}(?:/\S*)?")
 def run_dask(tasks: Sequence[Task], work: Work, scheduler: str) -> Results:
     """On the Dask cluster of `scheduler`, whose workers see the same files and have emu installed.
 
-    What a cluster that has lost all its workers leaves undone is done in local processes. UsageError for an address
+    What a cluster that has lost all its workers leaves undone, and what it blames for their deaths, is done in local
+    processes. UsageError for an address
     that is none; OutputError where no scheduler answers, or where it goes away while tasks are left.
     """
     try:
@@ -59,7 +60,7 @@ def run_dask(tasks: Sequence[Task], work: Work, scheduler: str) -> Results:
                 try:
                     rows = future.result(timeout=_CONNECT_S)
                 except distributed.KilledWorker:
-                    rows = tasks[index].failed(died())
+                    continue  # of all that a worker has in hand when it dies: alone, the culprit shows
                 except (CancelledError, TimeoutError, OSError):
                     _require(client, scheduler, len(left))
                     continue

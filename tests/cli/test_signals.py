@@ -21,6 +21,9 @@ EXAMPLES = ROOT / "examples"
 HEF = str(EXAMPLES / "two_context.hef")
 MOMENTS = int(os.environ.get("EMU_SIGNAL_MOMENTS", "5"))
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job: what it starts would ignore it too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # run `emu ARGUMENTS`; at the MOMENTth call send SIGNAL to ourselves
 ATTACK = """
 import os, sys

@@ -47,7 +47,7 @@ def shape(memory: HostMemory) -> Iterator[object]:
             number = numbers.setdefault(id(one.buffer), len(numbers))
             content = one.buffer.read(0, one.size) if one.buffer.segments is not None else None
             yield one.start, one.count, one.size, one.offset, one.device_interrupt, number, content
-    for address, buffer in memory.continuous:
+    for address, buffer in memory.continuous.items():
         yield address, buffer.size, None if buffer.opaque else buffer.read(0, buffer.size)
     yield sorted(memory.action_lists.items())
 

@@ -80,7 +80,7 @@ def state_of(result: RunResult) -> dict[str, Any]:
             for host_list in device.host_memory.lists.values()
             for extent in host_list.extents
         ]
-        + [dict(buffer.writes) for _, buffer in device.host_memory.continuous],
+        + [dict(buffer.writes) for buffer in device.host_memory.continuous.values()],
         "ddr": device.ddr.moved_descriptors,
         "clock": device.clock.time,
         "hazards": list(device.hazards),

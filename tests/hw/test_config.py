@@ -251,11 +251,11 @@ def test_another_file_in_a_continuous_buffer_gets_its_own_records() -> None:
     source = ConfigSource(HOST_BUFFER_CCB, 0x1000, PAGE, 8, 48)
     for value in (1, 2):
         data = register(0x10000000, value) + register(0x10000004, value)
-        memory.continuous[:] = [(0x1000, HostBuffer(len(data), (data,)))]
+        memory.continuous[0x1000] = HostBuffer(len(data), (data,))
         run = cache.whole(0, source)
         assert _values(run) == [value, value]
         assert cache.whole(0, source) is run
-    memory.continuous[0][1].write(8, (9).to_bytes(4, "little"))
+    memory.continuous[0x1000].write(8, (9).to_bytes(4, "little"))
     assert _values(cache.whole(0, source)) == [9, 2]
 
 

@@ -102,7 +102,7 @@ def test_a_continuous_buffer_is_read_once(monkeypatch: pytest.MonkeyPatch) -> No
     segments = (bytes(PAGE),)
     source = ConfigSource(HOST_BUFFER_CCB, 0x1000, PAGE, 8, PAGE)
     for _ in range(3):
-        memory = HostMemory(continuous=[(0x1000, HostBuffer(PAGE, segments))])
+        memory = HostMemory(continuous={0x1000: HostBuffer(PAGE, segments)})
         cache = RunCache(memory, "bursts")
         cache.check_records(True)
         cache.digest(source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,17 +12,21 @@ from typing import Any
 
 import pytest
 
-from emu.chips.chips import load
+from emu.chips import chips
 from emu.errors import EmuError, FirmwareError, HailoError
 from emu.host.capture import load_capture
 from emu.host.layout import usable_clusters
 from emu.host.session import RunRequest, run_program
-from tests.conftest import DATA
+from emu.sequencer.config import CCB, EXTERNAL_DESC
+from emu.wire.actions import make_action
+from tests.conftest import DATA, ROOT
+from tests.hw.mutants import load, outcome, with_list
 
 CAPTURES = [
     DATA / "sequencer" / "synth" / "capture" / "4.23" / "ddr1_a.json",
     DATA / "sequencer" / "synth" / "capture" / "5.2" / "cache1_kv.kv.json",
 ]
+MODELS = [ROOT / "examples" / "two_context.hef", ROOT / "examples" / "configured.hef"]
 WRONG: tuple[Any, ...] = (None, -1, 0, 1 << 70, 1.5, True, "x", "00", [], {})
 
 
@@ -29,7 +34,7 @@ def _run(document: Any, path: Path) -> None:
     path.unlink(missing_ok=True)  # written over, it would have to reach the disk first
     path.write_text(json.dumps(document))
     capture = load_capture(path)
-    profile = load(capture.program.device)
+    profile = chips.load(capture.program.device)
     layout, _ = usable_clusters(capture.program, profile, capture.layout)
     run_program(capture.program, profile, RunRequest(frames=2, layout=layout))
 
@@ -69,6 +74,23 @@ def test_members_of_another_kind(document: Any, tmp_path: Path) -> None:
                 assert "\n" not in error.line()
                 refused += 1
     assert refused > 80
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
+def test_a_number_of_zero_anywhere_in_a_list(model: Path, tmp_path: Path) -> None:
+    """In the first action of each type, and there with either kind of buffer, where it names one."""
+    sound = load(model)
+    places = [(position, at) for position, listed in enumerate(sound.lists) for at in range(len(listed))]
+    firsts = {sound.lists[position][at].type: (position, at) for position, at in reversed(places)}
+    for position, at in firsts.values():
+        listed = sound.lists[position]
+        named = listed[at].arguments()
+        others = [named | {"buffer_type": kind} for kind in (EXTERNAL_DESC, CCB) if "buffer_type" in named]
+        for values, name in itertools.product(others or [named], named):
+            zero = make_action(listed[at].type, tuple((values | {name: 0}).values()))
+            program = with_list(sound.program, position, [*listed[:at], zero, *listed[at + 1 :]])
+            outcome(sound, program, tmp_path / "trace")  # what is no error of the firmware is raised
+    assert len(firsts) > 10
 
 
 def test_bytes_of_lists_and_headers(document: Any, tmp_path: Path) -> None:

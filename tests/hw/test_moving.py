@@ -50,9 +50,11 @@ def test_a_base_that_nobody_mapped_aborts_the_channel(name: str) -> None:
     assert f"the channel is aborted: descriptor 0 of the list at 0x{BASE + 9 * STRIDE:X} points nowhere" in text
 
 
+@pytest.mark.parametrize("frames", [40, 4_000])
 @pytest.mark.parametrize("name", [OPEN_IN, OPEN_OUT])
-def test_a_list_that_is_taken_for_twice_as_long_ends_where_it_ends(name: str) -> None:
-    text = stall(name, total_desc_count=128)
+def test_a_list_that_is_taken_for_twice_as_long_ends_where_it_ends(name: str, frames: int) -> None:
+    """Frames whose descriptors are walked are played one by one, however many there are."""
+    text = stall(name, frames, total_desc_count=128)
     assert "the channel is aborted: descriptor 64 of the list at" in text
 
 

@@ -44,7 +44,10 @@ class Silent:
     def counters(self) -> Iterable[tuple[object, str]]:
         return ()
 
-    def skip(self, descriptors: Mapping[int, int]) -> None:
+    def free_batches(self, batch: int) -> int:
+        return 0
+
+    def skip(self, descriptors: Mapping[int, int]) -> Mapping[int, int]:
         raise AssertionError("nothing is skipped")
 
 

@@ -42,7 +42,7 @@ def assert_skipping_equals_playing(program: Program, frames: int) -> int:
         contexts[jumps] = [context for one in chip.applications for context in one.contexts]
         lists = chip.host_memory.lists.values()
         buffers[jumps] = [extent.buffer for one in lists for extent in one.extents]
-        buffers[jumps] += [buffer for _, buffer in chip.host_memory.continuous]
+        buffers[jumps] += list(chip.host_memory.continuous.values())
 
     played = taken_in_turns(program, frames, may_jump=False, on_session=keep)
     skipped = taken_in_turns(program, frames, on_session=keep)

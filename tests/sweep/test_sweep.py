@@ -294,6 +294,12 @@ def test_dask_file_that_kills_every_worker(cluster: Any, tmp_path: Path, files: 
     assert rows[-1].error_name == "HAILO_INTERNAL_FAILURE"
 
 
+def test_dask_blames_a_file_that_is_none_of_it(cluster: Any, files: tuple[Path, ...]) -> None:
+    """All that a worker has in hand when it dies is suspected; alone, the file works."""
+    plan = Sweep(files[:1])
+    assert sweep(plan, scheduler=cluster.scheduler_address, work=workers.dies_in_company) == sweep(plan, jobs=1)
+
+
 def test_dask_cluster_that_lost_all_workers(
     cluster: Any, files: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

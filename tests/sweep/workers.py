@@ -17,6 +17,17 @@ def dies_on_poison(task: Task) -> list[Row]:
     return run_task(task)
 
 
+def dies_in_company(task: Task) -> list[Row]:
+    """Kills a worker of a Dask cluster, works in any other process: as a file that others' deaths are blamed on."""
+    import distributed
+
+    try:
+        distributed.get_worker()
+    except ValueError:
+        return run_task(task)
+    os._exit(42)
+
+
 def dies_once(task: Task) -> list[Row]:
     """Kills its process the first time it sees a file: a worker lost by accident."""
     mark = Path(os.environ["EMU_TEST_MARKS"]) / task.path.name

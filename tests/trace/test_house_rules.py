@@ -6,10 +6,8 @@ import re
 
 import pytest
 
-from emu.hw.config.addresses import MAPS
 from emu.hw.house_rules import HOUSE_RULES
-from emu.hw.known_registers import declare_known
-from emu.hw.registers import Registers
+from emu.hw.known_registers import known_registers
 from emu.sequencer.configuration import HAILO1XH, HAILO8
 from tests.conftest import ROOT
 from tests.hw.lists import act, double, single, with_ddr
@@ -48,8 +46,7 @@ def test_every_rule_is_one_of_some_run(cli: Cli) -> None:
 
 def test_registers_that_are_known_have_names_and_reset_values() -> None:
     for family, raised in ((HAILO8, 0x00200684), (HAILO1XH, 0x2D800250)):
-        registers = Registers()
-        declare_known(registers, MAPS[family], range(5))
+        registers = known_registers(family, range(5))
         assert registers.reset_value(raised) == 0
         # lcu_enable_address of ccw.md
         enable = registers.at(0x108001DC + 4 * 0x02000000 + 7 * 0x00020000)

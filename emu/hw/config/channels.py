@@ -7,7 +7,7 @@ at an instant that is known when it starts, and MODULE_CONFIG_DONE waits for it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -40,6 +40,16 @@ class ConfigSource(Struct, frozen=True):
     desc_page_size: int
     total_desc_count: int
     bytes_in_pattern: int
+
+    @property
+    def programmed_descriptors(self) -> int:
+        """That its bytes take; none of pages of zero bytes, which are refused when the channel is activated."""
+        return -(-self.bytes_in_pattern // self.desc_page_size) if self.desc_page_size else 0
+
+    @property
+    def full_descriptors(self) -> int:
+        """That its bytes fill; none of pages of zero bytes."""
+        return self.bytes_in_pattern // self.desc_page_size if self.desc_page_size else 0
 
 
 # what the device makes of the bytes of a config stream before they are decoded (fault injection)
@@ -131,7 +141,7 @@ class RunCache:
         host_list = self._host.lists.get(source.dma_address)
         if host_list is None:
             return None, size
-        return host_list.pieces(0, min(size // source.desc_page_size, host_list.count))
+        return host_list.pieces(0, min(source.full_descriptors, host_list.count))
 
     def digest(self, source: ConfigSource) -> int:
         """Of all bytes that a channel can bring, in either style (0: unknown)."""
@@ -163,7 +173,7 @@ class RunCache:
         if host_list is None:
             return None
         if self._style == "bursts":
-            return host_list.sources(0, min(source.bytes_in_pattern // source.desc_page_size, host_list.count))
+            return host_list.sources(0, min(source.full_descriptors, host_list.count))
         return host_list.sources(0, _whole(source))
 
     def near(self, address: int) -> list[Piece]:
@@ -183,7 +193,7 @@ class RunCache:
         found = self._runs.get(key)
         if found is not None and found.holds(place):
             return found.run
-        count = 0 if host_list is None else min(source.bytes_in_pattern // source.desc_page_size, host_list.count)
+        count = 0 if host_list is None else min(source.full_descriptors, host_list.count)
         place_read = source.dma_address, 0, -1
         run = self._decode(stream, source, self._sources(source), lambda: self.read_whole(source), place_read)
         self._runs[key] = _decoded(run, place, 0, count)
@@ -230,7 +240,7 @@ def _digest(pieces: Sequence[Piece]) -> int:
 
 def _whole(source: ConfigSource) -> int:
     """How many descriptors a channel can bring."""
-    return min(-(-source.bytes_in_pattern // source.desc_page_size), source.total_desc_count)
+    return min(source.programmed_descriptors, source.total_desc_count)
 
 
 @dataclass(slots=True)
@@ -251,10 +261,6 @@ class ConfigChannel:
     next_record: int = 0
     prefetched: Run | None = None
 
-    @property
-    def programmed_descriptors(self) -> int:
-        return -(-self.source.bytes_in_pattern // self.source.desc_page_size)
-
 
 class Bus(ConfigBus, Unit):
     """The config bus of the chip: fetches are served in order."""
@@ -268,6 +274,23 @@ class Bus(ConfigBus, Unit):
         if now > begins:
             begins = self._begun_at = now
         self.idle_at = done = begins + self._fetch_ns + size * self._byte_ns
+        return done
+
+    def fetch_all(self, begun: int, fetches: Iterable[tuple[int, int, int | None]]) -> dict[int, int]:
+        """As `fetch` of each (instant behind `begun`, bytes, the stream whose last one it is, if it is one of them).
+
+        Returns when the last one of each stream is consumed, in whole ns.
+        """
+        done: dict[int, int] = {}
+        idle_at, fetch_ns, byte_ns = self.idle_at, self._fetch_ns, self._byte_ns
+        for behind, size, last_of in fetches:
+            now = begun + behind
+            if now > idle_at:
+                idle_at = self._begun_at = now
+            idle_at = idle_at + fetch_ns + size * byte_ns
+            if last_of is not None:
+                done[last_of] = round(idle_at)
+        self.idle_at = idle_at
         return done
 
     def busy(self, now: int) -> tuple[float, float]:
@@ -318,11 +341,11 @@ class ConfigManager(Unit):
     def fetch_descriptors(self, channel: ConfigChannel, count: int) -> Run:
         """Consume `count` more descriptors and write what they hold; returns the run."""
         require(
-            channel.fetched + count <= channel.programmed_descriptors,
+            channel.fetched + count <= channel.source.programmed_descriptors,
             S.CONTEXT_SWITCH_STATUS_REQUESTED_DESCRIPTORS_EXCEEDED_MAX_ALLOWED,
             lambda: (
-                f"{count} descriptors asked for, {channel.programmed_descriptors - channel.fetched} of "
-                f"{channel.programmed_descriptors} left on config channel {channel.channel}"
+                f"{count} descriptors asked for, {channel.source.programmed_descriptors - channel.fetched} of "
+                f"{channel.source.programmed_descriptors} left on config channel {channel.channel}"
             ),
         )
         run = self.cache.descriptors(channel.config_stream_index, channel.source, channel.fetched, count)
@@ -332,18 +355,10 @@ class ConfigManager(Unit):
 
     def fetch_bursts(self, channel: ConfigChannel, count: int) -> int:
         """Let `count` more records through; returns their bytes."""
-        run = channel.prefetched or self._prefetched(channel)
+        run = channel.prefetched or self.prefetched(channel)
         if run.opaque:
-            before = channel.fetched
-            fetched = channel.fetched = before + count
-            share = channel.config_stream_index, before, fetched, channel.expected_bursts, run.digest
-            found = self._shares.get(share)
-            if found is None:
-                # no record boundaries are known: each burst is an equal share of the bytes
-                total = max(channel.expected_bursts, fetched)
-                size = run.size * fetched // total - run.size * before // total
-                found = self._shares[share] = size, self._place(channel, run, size)
-            size, noted = found
+            size, noted = self.share(channel, run, channel.fetched, count)
+            channel.fetched += count
             self.ccw_bytes += size
             self.opaque_bytes += size
             self.memory.note(noted)
@@ -358,17 +373,17 @@ class ConfigManager(Unit):
 
     def outstanding_bursts(self, channel: ConfigChannel) -> int:
         """Bursts asked for beyond what the buffer holds: they never arrive."""
-        run = self._prefetched(channel)
+        run = self.prefetched(channel)
         return 0 if run.opaque else channel.fetched - channel.next_record
 
     def check_drained(self, channel: ConfigChannel) -> None:
         """The conditions of DEACTIVATE_CFG_CHANNEL."""
         if self.style == "descriptors":
             require(
-                channel.fetched == channel.programmed_descriptors,
+                channel.fetched == channel.source.programmed_descriptors,
                 S.CONTEXT_SWITCH_STATUS_MISMATCH_BETWEEN_EXPECTED_DESCRIPTOR_COUNT_AND_ACTUAL_REQUESTS,
                 lambda: (
-                    f"config channel {channel.channel}: {channel.fetched} of {channel.programmed_descriptors} "
+                    f"config channel {channel.channel}: {channel.fetched} of {channel.source.programmed_descriptors} "
                     "descriptors were fetched"
                 ),
             )
@@ -379,7 +394,7 @@ class ConfigManager(Unit):
             S.CSM_CONFIG_MANAGER_STATUS_CSM_BURST_COUNTER_IS_NOT_ZERO,
             lambda: f"config stream {channel.config_stream_index}: {outstanding} bursts outstanding",
         )
-        run = self._prefetched(channel)
+        run = self.prefetched(channel)
         left = channel.expected_bursts - channel.fetched if run.opaque else run.count - channel.next_record
         require(
             left == 0,
@@ -391,7 +406,8 @@ class ConfigManager(Unit):
         """When everything fetched so far has been consumed."""
         return max((channel.busy_until for channel in self.channels.values()), default=0)
 
-    def _prefetched(self, channel: ConfigChannel) -> Run:
+    def prefetched(self, channel: ConfigChannel) -> Run:
+        """What a channel reads ahead."""
         if channel.prefetched is None:
             channel.prefetched = self.cache.whole(channel.config_stream_index, channel.source)
         return channel.prefetched
@@ -406,14 +422,26 @@ class ConfigManager(Unit):
     def _load_opaque(self, channel: ConfigChannel, run: Run, size: int) -> None:
         self.ccw_bytes += size
         self.opaque_bytes += size
-        self.memory.note(self._place(channel, run, size))
+        self.memory.note(self._place(channel, run, channel.fetched, size))
 
-    def _place(self, channel: ConfigChannel, run: Run, size: int) -> tuple[int, int]:
-        """What is noted of bytes of unknown meaning.
+    def share(self, channel: ConfigChannel, run: Run, before: int, count: int) -> tuple[int, tuple[int, int]]:
+        """Bytes of `count` bursts behind `before` of a run of unknown meaning, and what is noted of them."""
+        fetched = before + count
+        share = channel.config_stream_index, before, fetched, channel.expected_bursts, run.digest
+        found = self._shares.get(share)
+        if found is None:
+            # no record boundaries are known: each burst is an equal share of the bytes
+            total = max(channel.expected_bursts, fetched)
+            size = run.size * fetched // total - run.size * before // total
+            found = self._shares[share] = size, self._place(channel, run, fetched, size)
+        return found
+
+    def _place(self, channel: ConfigChannel, run: Run, fetched: int, size: int) -> tuple[int, int]:
+        """What is noted of bytes of unknown meaning, the last of `fetched` descriptors or bursts.
 
         What was loaded, how far and from where still decides what the chip computes.
         """
-        place = channel.config_stream_index, channel.fetched, size, run.digest
+        place = channel.config_stream_index, fetched, size, run.digest
         found = self._places.get(place)
         if found is None:
             text = " ".join(map(str, place))

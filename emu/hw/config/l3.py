@@ -82,20 +82,28 @@ class Size(NamedTuple):
 class _Content:
     """What one block was written with, for its fingerprint: the pieces that show, in the order of their writing.
 
-    The same writes in the same order come to the same fingerprint however often they are repeated.
+    The same writes in the same order come to the same fingerprint however often they are repeated. It is worked out
+    when somebody asks: most blocks are written by many records before one does.
     """
 
-    __slots__ = ("_chain", "_pieces", "fingerprint")
+    __slots__ = ("_chain", "_fingerprint", "_pieces")
 
     def __init__(self) -> None:
         self._pieces: dict[tuple[int, int, bool], int] = {}
         self._chain: int | None = None
-        self.fingerprint = 0
+        self._fingerprint: int | None = None
+
+    @property
+    def fingerprint(self) -> int:
+        if self._fingerprint is None:
+            self._fingerprint = hash_of(self._pieces) if self._chain is None else self._chain
+        return self._fingerprint
 
     def write(self, piece: Piece, digest: int) -> None:
         offset, size, plain = piece.offset, len(piece.data), piece.symbols is None
+        self._fingerprint = None
         if self._chain is not None:
-            self.fingerprint = self._chain = item_hash(self._chain, digest)
+            self._chain = item_hash(self._chain, digest)
             return
         pieces = self._pieces
         pieces.pop((offset, size, plain), None)
@@ -104,9 +112,8 @@ class _Content:
             for key in hidden:
                 del pieces[key]
         pieces[offset, size, plain] = digest
-        self.fingerprint = hash_of(pieces)
         if len(pieces) > _MOST_PIECES:
-            self._chain = self.fingerprint
+            self._chain = hash_of(pieces)
 
 
 def hash_of(pieces: dict[tuple[int, int, bool], int]) -> int:
@@ -116,7 +123,7 @@ def hash_of(pieces: dict[tuple[int, int, bool], int]) -> int:
 
 class L3:
     """The blocks of one cluster's L3, decoded when somebody looks at one; `together`: with all that wait, which costs
-    little more where most of them will be looked at. `fingerprint` tells contents apart.
+    little more where most of them will be looked at.
     """
 
     def __init__(self, together: bool) -> None:
@@ -125,7 +132,6 @@ class L3:
         self._blocks: dict[int, Block] = {}
         self._contents: dict[int, _Content] = {}
         self.sizes: dict[int, Size] = {}
-        self.fingerprint = 0
 
     def write(self, block: int, offset: int, data: Bytes, symbols: Bytes | None) -> None:
         """Note what a record brings to `offset` of a block; a direct write goes on into the blocks behind."""
@@ -150,10 +156,15 @@ class L3:
         content = self._contents.get(block)
         if content is None:
             content = self._contents[block] = _Content()
-        else:
-            self.fingerprint ^= item_hash(block, content.fingerprint)
         content.write(piece, _digest(piece.data, 0 if piece.symbols is None else _digest(piece.symbols)))
-        self.fingerprint ^= item_hash(block, content.fingerprint)
+
+    @property
+    def fingerprint(self) -> int:
+        """Tells contents apart."""
+        found = 0
+        for block, content in self._contents.items():
+            found ^= item_hash(block, content.fingerprint)
+        return found
 
     def content_of(self, block: int) -> int:
         """The fingerprint of one block, 0 where nobody wrote."""

@@ -46,6 +46,7 @@ Activation = (
     | ActivateCacheInput
     | ActivateCacheOutput
 )
+_STREAMS = {direction: f"stream {direction.name}" for direction in Direction}
 MAX_STREAM_INDEX = 63  # the largest shmifo id that a runtime names (hef-compile.md 4.5)
 
 
@@ -158,11 +159,8 @@ def activate_cache_output(fw: Execution, a: ActivateCacheOutput) -> None:
 def _activate(fw: Execution, a: Activation, kind: EdgeKind, direction: Direction, network: int) -> Edge:
     device = fw.device
     channel = device.vdma.channel(a.packed_vdma_channel_id, direction)
-    registers = StreamRegInfo(*_registers(a))
-    info = _host_buffer(a)
-    _check_registers(registers, kind, info)
+    registers, info, initial_credit, settings = _settings(a, kind)
     device.vdma.check_buffer(info, circular=kind in (EdgeKind.BOUNDARY, EdgeKind.DDR))
-    initial_credit = getattr(a, "initial_credit_size", 0)
     if direction is Direction.H2D:
         require(
             initial_credit > 0,
@@ -199,13 +197,20 @@ def _activate(fw: Execution, a: Activation, kind: EdgeKind, direction: Direction
         channel.open(info)
     edge = Edge(kind, channel, a.stream_index, network, registers, info, initial_credit)
     device.core.edges[key] = edge
-    device.memory_note(f"stream {direction.name}", a.stream_index, chip_settings(a))
+    device.memory_note(_STREAMS[direction], a.stream_index, settings)
     if fw.tracing:
         fw.note = edge.describe()
     return edge
 
 
 @lru_cache(maxsize=1 << 12)  # lists run again and again; what is refused ends a run
+def _settings(a: Activation, kind: EdgeKind) -> tuple[StreamRegInfo, HostBufferInfo, int, tuple[int, ...]]:
+    """Registers, buffer and initial credit of an activation, and what the chip is set to by it."""
+    registers, info = StreamRegInfo(*_registers(a)), _host_buffer(a)
+    _check_registers(registers, kind, info)
+    return registers, info, getattr(a, "initial_credit_size", 0), chip_settings(a)
+
+
 def _check_registers(registers: StreamRegInfo, kind: EdgeKind, info: HostBufferInfo) -> None:
     require(
         registers.core_bytes_per_buffer > 0 and registers.periph_bytes_per_buffer > 0,

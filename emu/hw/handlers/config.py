@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from emu.hw.application import chip_settings
 from emu.hw.clock import NEVER
 from emu.hw.config.ccw import Run
 from emu.hw.config.channels import ConfigChannel, ConfigSource
 from emu.hw.execution import Execution
 from emu.hw.vdma import HostBufferInfo
-from emu.hw.waits import Wait, at, never
+from emu.hw.waits import Wait, never
 from emu.sequencer.program import Direction
 from emu.wire.actions import ActivateCfgChannel, DeactivateCfgChannel, FetchCcwBursts, FetchCfgChannelDescriptors
 from emu.wire.notifications import nn_core_crc_error
@@ -36,10 +38,8 @@ def activate_cfg_channel(fw: Execution, a: ActivateCfgChannel) -> None:
                 f"{header.config_channels[a.config_stream_index]}, not {a.packed_vdma_channel_id}"
             ),
         )
-    fw.device.vdma.check_buffer(
-        HostBufferInfo(a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern),
-        circular=False,
-    )
+    source, info, settings = _settings(a)
+    fw.device.vdma.check_buffer(info, circular=False)
     require(
         fw.profile.config_style != "bursts" or a.desc_page_size == header.csm_buffer_size,
         S.CSM_CONFIG_MANAGER_STATUS_INVALID_HOST_PAGE_SIZE,
@@ -48,14 +48,20 @@ def activate_cfg_channel(fw: Execution, a: ActivateCfgChannel) -> None:
             f"the header says {header.csm_buffer_size}"
         ),
     )
-    source = ConfigSource(a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern)
     fw.device.config.activate(
         a.config_stream_index,
         ConfigChannel(channel.packed, a.config_stream_index, source, fw.context.bursts[a.config_stream_index]),
     )
-    fw.device.memory_note("config", a.config_stream_index, chip_settings(a))
+    fw.device.memory_note("config", a.config_stream_index, settings)
     if fw.tracing:
         fw.note = f"config stream {a.config_stream_index} on {channel.describe()}"
+
+
+@lru_cache(maxsize=1 << 12)  # lists run again and again
+def _settings(a: ActivateCfgChannel) -> tuple[ConfigSource, HostBufferInfo, tuple[int, ...]]:
+    """What a channel is to read, as both of its ends know it, and what the chip is set to by it."""
+    place = a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern
+    return ConfigSource(*place), HostBufferInfo(*place), chip_settings(a)
 
 
 def fetch_cfg_channel_descriptors(fw: Execution, a: FetchCfgChannelDescriptors) -> None:
@@ -110,7 +116,7 @@ def deactivate_cfg_channel(fw: Execution, a: DeactivateCfgChannel) -> Wait | Non
     device.memory_note("config", a.config_stream_index, ())
     if channel.busy_until <= fw.now:
         return None
-    return at(channel.busy_until, f"config stream {a.config_stream_index} to drain", "config bus idle")
+    return fw.until(channel.busy_until, f"config stream {a.config_stream_index} to drain", "config bus idle")
 
 
 def _on_channel(fw: Execution, packed: int) -> ConfigChannel:

@@ -6,7 +6,7 @@ from emu.hw.config.addresses import MAPS
 from emu.hw.config.channels import FAMILIES
 from emu.hw.execution import Execution
 from emu.hw.handlers.units import check_network
-from emu.hw.waits import Wait, at, never
+from emu.hw.waits import Wait, never
 from emu.trace.hazards import Hazard
 from emu.wire.actions import Halt, Sleep, WriteDataByType
 from emu.wire.status import FirmwareStatus as S
@@ -23,12 +23,12 @@ def write_data_by_type(fw: Execution, a: WriteDataByType) -> None:
     require(
         a.data_type in (DATA_FROM_ACTION, DATA_BATCH_SIZE),
         S.CONTEXT_SWITCH_STATUS_WRITE_DATA_BY_TYPE_ACTION_INVALID_TYPE,
-        f"data type {a.data_type}",
+        lambda: f"data type {a.data_type}",
     )
     require(
         a.address % 4 == 0,
         S.CONTEXT_SWITCH_STATUS_WRITE_DATA_BY_TYPE_ACTION_INVALID_MEMORY_SPACE,
-        f"address 0x{a.address:08X} is not a register",
+        lambda: f"address 0x{a.address:08X} is not a register",
     )
     is_batch = a.data_type == DATA_BATCH_SIZE
     data = fw.batch if is_batch else a.data
@@ -43,14 +43,14 @@ def write_data_by_type(fw: Execution, a: WriteDataByType) -> None:
         fw.note = f"0x{a.address:08X} = 0x{written:08X}"
 
 
-def sleep(fw: Execution, a: Sleep) -> Wait:
+def sleep(fw: Execution, a: Sleep) -> Wait | None:
     """Do nothing for `sleep_time` microseconds."""
     require(
         a.sleep_time >= MINIMAL_SLEEP_US,
         S.CONTEXT_SWITCH_STATUS_INVALID_SLEEP_TIME,
         f"sleep of {a.sleep_time} us, the minimum is {MINIMAL_SLEEP_US}",
     )
-    return at(fw.now + a.sleep_time * 1000, f"sleep {a.sleep_time} us", "timer")
+    return fw.until(fw.now + a.sleep_time * 1000, f"sleep {a.sleep_time} us", "timer")
 
 
 def halt(fw: Execution, a: Halt) -> Wait:

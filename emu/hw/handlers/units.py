@@ -37,11 +37,11 @@ def enable_lcu_non_default(fw: Execution, a: EnableLcuNonDefault) -> None:
 
 def _enable(fw: Execution, packed: int, network: int, address: int, count: int) -> None:
     check_network(fw, network)
-    lcu = fw.device.clusters.enable(packed, network, address, count, fw.batch)
+    # a layer that is enabled late finds the frames that the context let in before (house rule)
+    seen = fw.device.core.frames_passed(network)
+    lcu = fw.device.clusters.enable(packed, network, address, count, fw.batch, seen)
     if fw.device.logic.active:
         fw.device.logic.enabled(lcu.cluster, lcu.index, fw.now)
-    # a layer that is enabled late finds the frames that the context let in before (house rule)
-    lcu.frames = fw.device.core.frames_passed(network)
     if fw.device.core.passes:
         fw.device.core.changed.notify()  # frames may have waited for it
     if fw.tracing:

@@ -8,7 +8,7 @@ from emu.hw.cluster import Lcu
 from emu.hw.execution import Execution
 from emu.hw.handlers.units import check_network
 from emu.hw.vdma import Edge
-from emu.hw.waits import Wait, at, lines, never, unknown
+from emu.hw.waits import Wait, lines, never, unknown
 from emu.sequencer.program import Direction
 from emu.wire.actions import (
     ApplicationChangeInterrupt,
@@ -54,23 +54,25 @@ def _lcu_chain(fw: Execution, lcu: Lcu) -> list[str]:
     return found + frames_chain(fw, lcu.network)
 
 
-def sequencer_done_interrupt(fw: Execution, a: SequencerDoneInterrupt) -> Wait:
+def sequencer_done_interrupt(fw: Execution, a: SequencerDoneInterrupt) -> Wait | None:
     """Wait for the sequencer of a cluster."""
     sequencer = fw.device.clusters.sequencer(a.sequencer_index)
     what = f"cluster {sequencer.cluster} sequencer done"
     logic = fw.device.logic
     if logic.active:
         done = logic.take_sequencer_done(sequencer.cluster)
-        return never(what, logic.why_not_done(sequencer.cluster), data=True) if done is None else at(done, what, what)
+        if done is None:
+            return never(what, logic.why_not_done(sequencer.cluster), data=True)
+        return fw.until(done, what, what)
     if sequencer.done_at is not None:
-        return at(sequencer.done_at, what, what)
+        return fw.until(sequencer.done_at, what, what)
     if fw.profile.config_starts_units and fw.device.config.channels:
         # started by register writes among the configuration (ccw.md): done once that has been consumed
-        return at(max(fw.now, round(fw.device.bus.idle_at)), what, what)
+        return fw.until(max(fw.now, round(fw.device.bus.idle_at)), what, what)
     return never(what, f"cluster {sequencer.cluster}: no TRIGGER_SEQUENCER started its sequencer", data=True)
 
 
-def module_config_done_interrupt(fw: Execution, a: ModuleConfigDoneInterrupt) -> Wait:
+def module_config_done_interrupt(fw: Execution, a: ModuleConfigDoneInterrupt) -> Wait | None:
     """Wait until every config fetch so far has been consumed (house rule, firmware-actions.md 8)."""
     require(
         a.module_index < MAX_CONFIG_MODULES,
@@ -96,8 +98,8 @@ def module_config_done_interrupt(fw: Execution, a: ModuleConfigDoneInterrupt) ->
         what = f"module {a.module_index} config done"
         if raised is None:
             return never(what, f"no record of the configuration raised {a.module_index} before this wait")
-        return at(raised, what, "config bus idle")
-    return at(round(fw.device.bus.idle_at), f"module {a.module_index} config done", "config bus idle")
+        return fw.until(raised, what, "config bus idle")
+    return fw.until(round(fw.device.bus.idle_at), f"module {a.module_index} config done", "config bus idle")
 
 
 def output_channel_transfer_done_interrupt(fw: Execution, a: OutputChannelTransferDoneInterrupt) -> Wait:

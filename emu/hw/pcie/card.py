@@ -89,7 +89,7 @@ class PcieCard(Unit):
     """The BARs of one chip; it is made as the driver leaves it: firmware loaded, its interrupts off.
 
     `vector` is what the message-signalled interrupt comes to, `spare` tells a driver whether it is spared accesses.
-    `launch` and `num_processed` are what those come to.
+    `launch`, `num_processed` and `control` are what those come to.
     """
 
     name: ClassVar[str] = "PCIe registers"
@@ -361,6 +361,16 @@ class PcieCard(Unit):
         elif bits:
             self._serve()
 
+    def control(self, request: bytes) -> bytes | None:
+        """What the doorbell comes to where the firmware hears it and its interrupt reaches the driver; else None."""
+        heard = self._shows_mailboxes and self._word(CONFIG, layout.INTERRUPT_MASK) & layout.software(Software.CONTROL)
+        if not heard or len(request) > layout.MOST_REQUEST:
+            return None
+        self._put(layout.REQUEST, _mail(request) + bytes(-len(request) % WORD))
+        reply = self._chip.control(request)
+        self._put(layout.REPLY, _mail(reply))
+        return reply
+
     def _serve(self) -> None:
         digest, length = layout.HEAD.unpack_from(self._mailboxes)
         message = bytes(self._mailboxes[layout.HEAD.size : layout.HEAD.size + length])
@@ -368,7 +378,7 @@ class PcieCard(Unit):
             what = f"a control message of {length} bytes whose MD5 or size is wrong: what comes of it is not known"
             raise RegisterFaultError(what, FIRMWARE, layout.DOORBELL)
         reply = self._chip.control(message)
-        self._put(layout.REPLY, layout.HEAD.pack(_digest(reply), len(reply)) + reply)
+        self._put(layout.REPLY, _mail(reply))
         self._raise(layout.software(Software.CONTROL))
 
     # -- firmware
@@ -404,6 +414,11 @@ def _within(offset: int, size: int) -> _Part:
         if part.begin <= offset and offset + size <= part.end:
             return part
     raise RegisterFaultError(f"{size} bytes lie in no one mailbox", FIRMWARE, offset)
+
+
+def _mail(message: bytes) -> bytes:
+    """A message as it lies in its mailbox."""
+    return layout.HEAD.pack(_digest(message), len(message)) + message
 
 
 def _digest(message: bytes) -> bytes:
