@@ -88,9 +88,10 @@ class Profile(Struct, frozen=True):
     `host_frame_ns`, `host_stream_ns` a boundary stream, and its input and output bytes at `host_bytes_per_second`.
     `host` names the host profile.
     `clock_scale` is nominal / actual NN clock: multiply compute times by it (a HEF's figures assume the nominal
-    clock). `config_style`: config channels fetch "descriptors" or prefetch and execute "bursts";
-    `config_starts_units`: LCUs and sequencers may be started by register writes. `action_ns` and `control_ns` map
-    names to times; use `action_cost` and `control_cost`. `boot`: of a card; None: the device is part of its host.
+    clock). `kernel_rows`: rows of its own that an output lies behind the data it is made of. `config_style`: config
+    channels fetch "descriptors" or prefetch and execute "bursts"; `config_starts_units`: LCUs and sequencers may be
+    started by register writes. `action_ns` and `control_ns` map names to times; use `action_cost` and `control_cost`.
+    `boot`: of a card; None: the device is part of its host.
     """
 
     device: str
@@ -107,6 +108,7 @@ class Profile(Struct, frozen=True):
     hailo8r_nn_hz: float
     nn_hz: float
     timestamp_hz: float
+    kernel_rows: float
     link: Link
     host: str
     config_style: str
@@ -198,6 +200,7 @@ def profile_of(
         hailo8r_nn_hz=value["clocks.hailo8r_nn_hz"],
         nn_hz=clock,
         timestamp_hz=clock / 2 if value["clocks.timestamp_follows_nn"] else value["clocks.timestamp_hz"],
+        kernel_rows=value["compute.kernel_rows"],
         link=_link(value["link.default"] if link is None else link, value),
         host=value["host.profile"],
         config_style=value["config.style"],

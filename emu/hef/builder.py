@@ -262,6 +262,7 @@ def core_op(
     networks: Iterable[str] = (),
     config_channels: int = 1,
     bottleneck_fps: float = 0.0,
+    latency_s: float = 0.0,
     layouts: Iterable[tuple[int, model.CoreOp]] = (),
 ) -> model.CoreOp:
     """What runs on the chip; `layouts` holds (cluster bitmap, core op) alternatives for HAILO8L and HAILO15M.
@@ -276,7 +277,7 @@ def core_op(
         network_group_index=0,
         transposed_net=False,
         bottleneck_fps=bottleneck_fps,
-        latency=0.0,
+        latency=latency_s,
         cfg_channels_count=config_channels,
         cfg_channels_config=tuple(model.CfgChannelConfig(index, 0) for index in range(config_channels)),
         computational_ops=0,

@@ -251,6 +251,8 @@ class Host:
     # -- HostPort: what the device asks and tells
 
     def interrupt(self, packed: int, processed_ns: Sequence[int]) -> None:
+        if not processed_ns:
+            return  # a late one: another has told it all, and by now the channel may be reset
         state = self._states[packed]
         frames = state.progress(self.device.num_processed(packed)) - state.done
         if frames <= 0:

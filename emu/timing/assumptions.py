@@ -14,7 +14,7 @@ from emu.catalog import Quantity
 FOLLOWS = (1e3, 1e-3)  # what a number (0: one) is multiplied by to see whether the figures follow
 GUESS_RANGE = (0.5, 2.0)  # how far a guess may be off
 # sections of times and rates; what else a profile holds steers the compiler and the device
-_SECTIONS = ("clocks.", "link.", "dma.", "host.", "config.", "firmware.", "action_ns.", "control.")
+_SECTIONS = ("clocks.", "compute.", "link.", "dma.", "host.", "config.", "firmware.", "action_ns.", "control.")
 _PEAK_RATE = "counts.max_operations_per_second"
 
 Entries = Mapping[str, Quantity]

@@ -16,12 +16,13 @@ from emu.timing.model import GRANTS, Traffic
 from emu.timing.programs import ProgramStarts, Starts, may_hold_programs
 from emu.timing.steps import Costs, GroupSteps, steps_of
 from emu.timing.stretches import BurstSizes, Event, Stretch, burst_sizes, fetch_sizes, stretches
-from emu.wire.actions import Action, ActionType, Edge, Role, having
+from emu.wire.actions import Action, ActionType, Edge, Role, Target, having
 from emu.wire.lists import Located, Repeated
 
 _A = ActionType
 # what a list does not do again where the preliminary one ran as its context
 _DONE_BEFORE = frozenset(kind.name for kind in having(sets_up=True) | GRANTS)
+_HOST_WAITS = frozenset(kind.name for kind in having(waits_for=Target.APPLICATION))
 _INTERNAL_EDGES = having(role=Role.ACTIVATE) - having(edge=Edge.BOUNDARY)
 _EDGE_INPUTS = _INTERNAL_EDGES & having(inward=True)
 _EDGE_OUTPUTS = _INTERNAL_EDGES - _EDGE_INPUTS
@@ -102,7 +103,14 @@ class GroupDemand:
         return tuple({name: None for listed in lists for stretch in listed for name, _ in stretch.actions})
 
     def _entry(self) -> Iterator[tuple[str, int]]:
-        """The actions of context 0's list before it waits for frames, where the preliminary list ran as context 0."""
+        """The actions of context 0's list before it waits for frames, where the preliminary list ran as context 0.
+
+        Of a single context nothing is left to do but to wait for the host (firmware-actions.md 8).
+        """
+        if self.single_context:
+            for stretch in self.dynamic[0].stretches:
+                yield from ((name, count) for name, count in stretch.actions if name in _HOST_WAITS)
+            return
         for stretch in self.dynamic[0].stretches:
             yield from ((name, count) for name, count in stretch.actions if name not in _DONE_BEFORE)
             if stretch.event is Event.FRAMES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from math import inf
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -127,9 +128,11 @@ class Estimate(Struct, frozen=True, dict=True):
             for of_batch in zip(*spans, strict=True)
         )
 
-    def schedule(self, position: int) -> GroupSchedule:
-        """The model behind the figures of a batch size, by its position."""
+    def schedule(self, position: int, at_most: float = inf) -> GroupSchedule:
+        """The model behind the figures of a batch size, by its position; `at_most`: bytes a second of a slower way."""
         profile = self.conditions.profile(self.device)
+        if at_most < profile.link.bytes_per_second:
+            profile = replace(profile, link=replace(profile.link, bytes_per_second=at_most))
         return _model(self.compiled[position], profile, self.conditions)
 
     def document(self) -> dict[str, Any]:
@@ -215,7 +218,7 @@ def figures_of(model: GroupSchedule, batch: int) -> BatchEstimate:
     runs = enumerate(model.runs(batch))
     return BatchEstimate(
         batch=batch,
-        fps=_rate(model, batch),
+        fps=rate(model, batch),
         sync_fps=batch / sync * NS if sync else 0.0,
         first_frame_latency_ms=model.latency_ns(batch) / NS_PER_MS,
         batch_wait_ms=model.batch_wait_ns(batch) / NS_PER_MS,
@@ -239,10 +242,11 @@ def _figures(compiled: Sequence[Compiled], conditions: Conditions, entries: Entr
 def _rates(compiled: Sequence[Compiled], conditions: Conditions, entries: Entries) -> list[float]:
     """The FPS at each batch size on a device with other numbers."""
     profile = chips.profile_of(compiled[0].device, entries, conditions.clock_mhz, conditions.link)
-    return [_rate(_model(one, profile, conditions), one.batch) for one in compiled]
+    return [rate(_model(one, profile, conditions), one.batch) for one in compiled]
 
 
-def _rate(model: GroupSchedule, batch: int) -> float:
+def rate(model: GroupSchedule, batch: int) -> float:
+    """Frames a second in steady state; 0 where nothing takes time."""
     period = model.period_ns(batch)
     return batch / period * NS if period else 0.0
 

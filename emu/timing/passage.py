@@ -14,9 +14,6 @@ from msgspec import Struct
 from emu.chips.chips import Profile
 from emu.timing.model import NS, Bound, Compute, Flow, Traffic, bytes_per_ns
 
-KERNEL_ROWS = 3
-"""Rows of its own that an output lies behind the data it is made of: the height of the commonest kernel (guessed)."""
-
 
 class Leaving(Struct, frozen=True):
     """Outputs that leave together: from `begin_ns` to `end_ns` after the input began to come, if nothing slows them."""
@@ -79,7 +76,8 @@ def passage_of(profile: Profile, flow: Flow, rows: Sequence[int]) -> Passage:
     """Of a flow with outputs of so many rows each; 0: one that goes on with the work, which ends with the last.
 
     The core works row by row: an output of few rows needs more of the picture before it is complete, so it is later by
-    the time that its own `KERNEL_ROWS` take. The last one ends with the core's latency, none before its input is in.
+    the time that the profile's `kernel_rows` of its own take. The last one ends with the core's latency, none before
+    its input is in.
     """
     return _passage(profile, flow.compute, flow.traffic.h2d_bytes / bytes_per_ns(profile), rows)
 
@@ -89,7 +87,7 @@ def _passage(profile: Profile, compute: Compute, h2d: float, rows: Sequence[int]
     entry = max(h2d, intake)
     window = max(h2d, compute.interval_ns)  # over which the core makes the outputs of a frame
     whole = entry + after + lead
-    behind = [min(KERNEL_ROWS, one) / one if one else 0.0 for one in rows]
+    behind = [min(profile.kernel_rows, one) / one if one else 0.0 for one in rows]
     latest = max(behind, default=0.0)
     ends = [max(whole - (latest - (one or latest)) * whole, entry + lead) for one in behind]
     groups: dict[tuple[float, float], list[int]] = {}

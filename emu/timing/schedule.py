@@ -231,7 +231,7 @@ class GroupSchedule:
         loaded = schedule(self.profile, first, flow, batch, busy_ns=busy).ready_ns
         if not self.demand.grants_early:
             loaded += self.switches_ns() / len(self.demand.dynamic) + self.runs(batch)[0].ready_ns
-        elif self._loads_next and not self.single_context:
+        elif self.single_context or self._loads_next:
             loaded += self._steps.entry_ns
         return self._status_message_ns() + self.profile.enable_ns + opened + loaded
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from emu.chips import chips
 from emu.errors import UsageError
-from emu.timing.estimate import Estimate
+from emu.timing.estimate import Estimate, rate
 from emu.timing.schedule import GroupSchedule
 
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?(?:e[0-9]{1,2})?")
@@ -32,7 +32,10 @@ class Uplink(Struct, frozen=True):
 
 
 class Fleet(Struct, frozen=True):
-    """What `devices` devices behind an uplink do in all, and which of the two is the limit."""
+    """What `devices` devices behind an uplink do in all, and which of the two is the limit.
+
+    The uplink is, too, where it is slower than a device's own link and keeps each device waiting for configuration.
+    """
 
     batch: int
     devices: int
@@ -70,10 +73,10 @@ def fleets(result: Estimate, devices: int, text: str) -> tuple[Fleet, ...]:
     uplink = parse_uplink(text, result.device)
     found = []
     for position, figures in enumerate(result.batches):
-        alone = devices * figures.fps
-        most = uplink_fps(result.schedule(position), figures.batch, uplink)
-        bound: Literal["devices", "uplink"] = "uplink" if most < alone else "devices"
-        found.append(Fleet(figures.batch, devices, text, min(alone, most), bound))
+        model = result.schedule(position, at_most=min(uplink.each_way, uplink.in_all))
+        fps = min(devices * rate(model, figures.batch), uplink_fps(model, figures.batch, uplink))
+        bound: Literal["devices", "uplink"] = "uplink" if fps < devices * figures.fps else "devices"
+        found.append(Fleet(figures.batch, devices, text, fps, bound))
     return tuple(found)
 
 

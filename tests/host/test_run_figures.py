@@ -49,6 +49,14 @@ def test_a_late_first_output_is_a_late_first_frame() -> None:
     assert late.fps == later.fps == sound.fps  # both are through when they were
 
 
+@pytest.mark.parametrize("frames", [2, 4])
+def test_a_late_interrupt_of_an_input_may_come_when_all_is_over(frames: int) -> None:
+    """The next one has told what it was to tell, and by then the channel is reset: it says nothing."""
+    faults = ((), ("delay-interrupt:two_context/input_layer1#0=5000000",))
+    sound, late = (only(EXAMPLE, batch=frames, frames=frames, inject=inject) for inject in faults)
+    assert (late.fps, late.latency_ns) == (sound.fps, sound.latency_ns)
+
+
 @pytest.mark.parametrize("frame", [0, 50, 99])
 @pytest.mark.parametrize("path", [EXAMPLE, DIGITS], ids=lambda path: path.name)
 def test_a_fault_in_the_middle_of_a_long_run_acts(path: Path, frame: int) -> None:

@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from emu.errors import EmuError
-from emu.hef import Hef, open_hef
+from emu.hef import Hef, builder, open_hef
+from emu.hef import operations as ops
+from emu.hef.enums import EdgeConnectionType, EdgeLayerDirection, HwArch
+from emu.hef.formats import Shape
+from emu.hef.writer import write_hef
 from emu.host.estimate import compile_batch
 from emu.host.session import GroupResult, RunRequest, run_program
 from emu.sequencer.compile import CompileOptions, compile_hef
@@ -97,3 +101,27 @@ def run(path: Path, device: str | None, batch: int, frames: int, conditions: Con
     profile = conditions.profile(lists.device)
     request = RunRequest(frames=frames, timings=program_timings(lists, profile))
     return run_program(lists, profile, request).groups[0]
+
+
+def camera_network(latency_s: float = 0.0) -> bytes:
+    """640x640x3 in (9.8 Mbit), 80x80, 40x40 and 20x20 of 256 out (17.2 Mbit), 218.1 FPS, one context, Hailo-8."""
+    pixels = builder.layer_info("net/in", builder.layer_base(Shape(640, 640, 3), sys_index=0))
+    heads = [
+        builder.layer_info(f"net/out{size}", builder.layer_base(Shape(size, size, 256), sys_index=16 + at))
+        for at, size in enumerate((80, 40, 20))
+    ]
+    layers = [
+        builder.edge_layer(pixels, EdgeLayerDirection.HOST_TO_DEVICE),
+        *(builder.edge_layer(head, EdgeLayerDirection.DEVICE_TO_HOST) for head in heads),
+    ]
+    flow = ops.ActionAllowInputDataflow(0, EdgeConnectionType.BOUNDARY)
+    waits = [builder.operation(ops.TriggerAllDataWasSentToHostPCIe(16 + at)) for at in range(3)]
+    core = builder.core_op(
+        "net",
+        [builder.context([builder.operation(ops.TriggerNone(), flow), *waits], layers)],
+        sorted_outputs=[head.name for head in heads],
+        networks=["net"],
+        bottleneck_fps=218.1,
+        latency_s=latency_s,
+    )
+    return write_hef(builder.hef_contents(HwArch.HAILO8P, [builder.network_group(core)]), version=2)

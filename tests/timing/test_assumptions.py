@@ -12,11 +12,12 @@ import pytest
 
 from emu.catalog import Quantity
 from emu.chips import chips
-from emu.hef import open_hef
+from emu.hef import Hef, open_hef
 from emu.host.estimate import compile_batch, estimate
 from emu.sequencer.compile import CompileOptions
 from emu.timing.estimate import Compiled, Conditions, Estimate, estimate_compiled
 from tests.conftest import ROOT, SHARED, needs_shared
+from tests.timing.cases import camera_network
 
 CASES = [
     ("hef/face_landmarks_lite_2ctx.v3.hailo1xh.hef", "hailo15h", None),
@@ -50,11 +51,22 @@ def demands(compiled: Sequence[Compiled]) -> list[object]:
 def test_an_estimate_lists_every_number_that_it_rests_on_and_no_other(
     name: str, device: str | None, link: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert_lists_all(open_hef(SHARED / name), device, link, (1,) if "cache" in name else (1, 8), monkeypatch)
+
+
+@pytest.mark.parametrize("link", [None, "gen1x1"])
+def test_so_it_does_where_early_outputs_keep_the_link_busy(link: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How far apart a network's outputs come is told by the rows of a kernel, and shows in its latency."""
+    found = assert_lists_all(open_hef(camera_network(latency_s=0.02)), None, link, (1,), monkeypatch)
+    assert ("compute.kernel_rows" in found) == (link is not None)
+
+
+def assert_lists_all(
+    hef: Hef, device: str | None, link: str | None, batches: Sequence[int], monkeypatch: pytest.MonkeyPatch
+) -> set[str]:
     """Each number of the profile in turn is made larger and smaller: listed is exactly what the figures follow."""
-    hef = open_hef(SHARED / name)
 
     def compiled() -> list[Compiled]:
-        batches = (1,) if "cache" in name else (1, 8)
         return [compile_batch(hef, CompileOptions(device=device), batch) for batch in batches]
 
     def use(altered: Mapping[str, Quantity]) -> None:
@@ -84,6 +96,7 @@ def test_an_estimate_lists_every_number_that_it_rests_on_and_no_other(
                 followed.add(place)
     assert len(followed) > 5
     assert followed == listed
+    return followed
 
 
 @needs_shared
@@ -143,6 +156,7 @@ PLAIN = {0, 1, 2, 0.9, 1000, 1e-3, 1e6, 1e9, 1e10, 20, 42, 50, 8}
     "module",
     [
         "timing/model.py",
+        "timing/passage.py",
         "timing/demand.py",
         "timing/schedule.py",
         "timing/steps.py",

@@ -92,6 +92,20 @@ def test_other_clocks(path: Path, device: str | None, clock_mhz: float) -> None:
     assert_agree(path, device, batch=3, frames=30, clock_mhz=clock_mhz)
 
 
+@pytest.mark.parametrize("action", ["APPLICATION_CHANGE_INTERRUPT", "BURST_CREDITS_TASK_START", "DISABLE_LCU"])
+@pytest.mark.parametrize(("path", "device"), CASES, ids=lambda value: getattr(value, "name", value))
+def test_activations_where_one_action_is_dear(
+    path: Path, device: str | None, action: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As measured costs may say: a single context, whose preliminary list ran as its first, still awaits the host."""
+    plain = chips.quantities(estimated(path, device, 1).device)
+    dear = plain["action_ns.default"]._replace(value=5e5)
+    monkeypatch.setattr(chips, "quantities", lambda *_: {**plain, f"action_ns.{action}": dear})
+    ran, expected = run(path, device, 1, 4), figures(path, device, 1)
+    assert ran.activation_ns == pytest.approx(expected.activation_ms * 1e6, rel=0.02)
+    assert ran.fps == pytest.approx(expected.fps, rel=0.01)
+
+
 @pytest.mark.parametrize("frames", [9, 63, 700])
 def test_many_frames_in_one_step(frames: int) -> None:
     """The device advances a steady flow in one step; the result is that of single frames."""

@@ -12,15 +12,12 @@ from click.testing import CliRunner
 import emu
 from emu.cli.main import cli, main
 from emu.errors import UsageError
-from emu.hef import builder, open_hef
-from emu.hef import operations as ops
-from emu.hef.enums import EdgeConnectionType, EdgeLayerDirection, HwArch
-from emu.hef.formats import Shape
-from emu.hef.writer import write_hef
+from emu.hef import open_hef
 from emu.host.estimate import estimate
 from emu.timing.together import together
 from emu.timing.uplink import fleets, parse_uplink
 from tests.conftest import ROOT, SHARED, needs_shared
+from tests.timing.cases import camera_network
 
 EXAMPLE = ROOT / "examples" / "two_context.hef"
 MNIST = SHARED / "hef" / "mnist_cnn.v0.hailo8.hef"
@@ -95,29 +92,6 @@ def test_networks_of_several_devices_do_not_take_turns() -> None:
         together([estimate(open_hef(path), None, (1,)) for path in (MNIST, SCRFD)])
 
 
-def camera_network() -> bytes:
-    """640x640x3 in (9.8 Mbit), 80x80, 40x40 and 20x20 of 256 out (17.2 Mbit), 218.1 FPS, one context, Hailo-8."""
-    pixels = builder.layer_info("net/in", builder.layer_base(Shape(640, 640, 3), sys_index=0))
-    heads = [
-        builder.layer_info(f"net/out{size}", builder.layer_base(Shape(size, size, 256), sys_index=16 + at))
-        for at, size in enumerate((80, 40, 20))
-    ]
-    layers = [
-        builder.edge_layer(pixels, EdgeLayerDirection.HOST_TO_DEVICE),
-        *(builder.edge_layer(head, EdgeLayerDirection.DEVICE_TO_HOST) for head in heads),
-    ]
-    flow = ops.ActionAllowInputDataflow(0, EdgeConnectionType.BOUNDARY)
-    waits = [builder.operation(ops.TriggerAllDataWasSentToHostPCIe(16 + at)) for at in range(3)]
-    core = builder.core_op(
-        "net",
-        [builder.context([builder.operation(ops.TriggerNone(), flow), *waits], layers)],
-        sorted_outputs=[head.name for head in heads],
-        networks=["net"],
-        bottleneck_fps=218.1,
-    )
-    return write_hef(builder.hef_contents(HwArch.HAILO8P, [builder.network_group(core)]), version=2)
-
-
 def test_devices_behind_one_uplink_against_a_published_measurement() -> None:
     result = estimate(open_hef(camera_network()), None, (1,))
     found = {count: fleets(result, count, f"{IN_ALL:.0f}")[0] for count in PUBLISHED}
@@ -134,6 +108,23 @@ def test_each_direction_of_a_pcie_uplink_has_its_own_budget() -> None:
     assert fleet.fps_all == pytest.approx(1e9 * 128 / 148 / outputs, rel=0.01)
     uplink = parse_uplink("gen1x4", "hailo8")
     assert uplink.in_all == math.inf
+
+
+@needs_shared
+@pytest.mark.parametrize("batch", [1, 8])
+@pytest.mark.parametrize("path", [EXAMPLE, LANDMARKS, SCRFD, ARCFACE], ids=lambda path: path.name)
+def test_one_device_behind_an_uplink_is_what_it_is_on_that_link(path: Path, batch: int) -> None:
+    """Several contexts wait for their configuration, so that a slow way costs more than its bytes."""
+    hef = open_hef(path)
+    plain = estimate(hef, None, (batch,), link="gen3x4")
+    for name in ("gen4x4", "gen3x1", "gen2x1", "gen1x1"):
+        own_link = "gen3x4" if name == "gen4x4" else name  # the slower of the two
+        own = estimate(hef, None, (batch,), link=own_link).batches[0].fps
+        (one,), (four,) = fleets(plain, 1, name), fleets(plain, 4, name)
+        assert one.fps_all == pytest.approx(own, rel=1e-9)
+        assert one.fps_all <= four.fps_all * (1 + 1e-9)
+        assert four.fps_all <= 4 * own * (1 + 1e-9)
+        assert (one.bound_by == "uplink") == (own < plain.batches[0].fps)
 
 
 def test_the_command_takes_devices(tmp_path: Path) -> None:
