@@ -254,10 +254,14 @@ def test_all_given_files() -> None:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
+    local = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
-    ) as local:
+    )
+    try:
         yield local
+    finally:
+        with contextlib.suppress(TimeoutError):  # a nanny that is starting a worker anew may not hear of the end
+            local.close(timeout=20)
 
 
 def test_dask_gives_the_same_rows(cluster: Any, files: tuple[Path, ...]) -> None:
