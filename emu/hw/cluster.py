@@ -276,8 +276,8 @@ class Clusters(Unit):
         counts, wanted = self.frame_counts(), set(lcus)
         if not wanted <= self._lcus.keys():
             return None
-        found = {id(self._lcus[packed].count) for packed in wanted}
-        return [count for count in counts if id(count) in found]
+        found = {self._lcus[packed].count for packed in wanted}
+        return [count for count in counts if count in found]
 
     def frame_counts(self) -> list[FrameCount]:
         """The counts of all LCUs, each of those that see and need the same; another list when that changes."""

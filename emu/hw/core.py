@@ -472,19 +472,16 @@ class Core(Unit):
         if frames <= 0:
             return 0
         edges = one.inputs + one.outputs
-        steps = {
-            edge.channel.packed: frames * edge.descriptors_per_frame * edge.transfers for edge in edges if edge.boundary
-        }
-        fewer = self.host.skip(steps)
         for edge in edges:
             self._count(one, edge, frames)
-            if edge.boundary:
-                channel = edge.channel
-                step = steps[channel.packed]
-                channel.available += step - fewer.get(channel.packed, 0)
-                channel.claimed += step
-                channel.processed += step
-                channel.register = channel.num_available
+        steps = {e.channel.packed: frames * e.descriptors_per_frame * e.transfers for e in edges if e.boundary}
+        fewer = self.host.skip(steps)
+        for packed, step in steps.items():
+            channel = self.vdma.channels[packed]
+            channel.available += step - fewer.get(packed, 0)
+            channel.claimed += step
+            channel.processed += step
+            channel.register = channel.num_available
         self.ddr.count_frames(frames)
         self.nms.count_frames(one.network, frames)
         self.clusters.count_frames(one.network, frames)

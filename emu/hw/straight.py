@@ -95,23 +95,27 @@ class Straight:
     """Does what stands together in the lists that a task runs."""
 
     def __init__(self) -> None:
-        # by list and place, and whether the first wait lets frames in; None: met once
-        self._known: dict[int, tuple[list[Step], dict[tuple[int, bool], Stretch | None]]] = {}
+        # by application and list; by place, and whether the first wait lets frames in; None: met once
+        self._known: dict[tuple[int, str], tuple[Sequence[Step], dict[tuple[int, bool], Stretch | None]]] = {}
 
     def forget(self) -> None:
         """The lists are gone."""
         self._known.clear()
 
-    def together(self, fw: Execution, steps: list[Step], at: int, costs: Mapping[ActionType, int]) -> int:
-        """Do what stands from place `at` of a list on, as far as it is of these kinds and nothing in it waits.
+    def together(self, fw: Execution, steps: Sequence[Step], at: int, costs: Mapping[ActionType, int]) -> int:
+        """Do what stands from place `at` of the list that runs on, as far as it is of these kinds and nothing waits.
 
         Returns the place that it came to.
         """
         granted = fw.grant_at is not None
         if granted and steps[at].type is _LCU_DONE:
             return at
-        _, known = self._known.setdefault(id(steps), (steps, {}))
-        place = at, granted
+        assert fw.application is not None and fw.context is not None
+        name, place = (fw.application.index, fw.context.name), (at, granted)
+        found = self._known.get(name)
+        if found is None or found[0] is not steps:  # or what is left of a list that went on from a checkpoint
+            found = self._known[name] = steps, {}
+        known = found[1]
         stretch = known.get(place)
         if stretch is None and place in known:
             stretch = known[place] = Stretch.of(steps, at, costs, granted)

@@ -208,8 +208,9 @@ def test_programs_of_one_cluster_are_told_apart_by_their_first_block(monkeypatch
     """What the chip holds for a network that is computed: the last run of each program of a list."""
     monkeypatch.setattr("emu.hw.config.logic._looked_at", lambda *_: (True, ()))
     logic = Device(load("hailo8"), "4.23").logic
+    application: Any = SimpleNamespace()
     cache: Any = SimpleNamespace(check_records=lambda checked: None)
-    logic.begin(SimpleNamespace(), cache, 0, keeps_words=True)  # type: ignore[arg-type]
+    logic.begin(application, cache, 0, keeps_words=True)
     logic.begin_list("preliminary")
     blocks = {number: build.packet(number, 0xE00000, [number], link=number) for number in (5, 7)}
     run = decode_checked(b"".join(build.l3_records(0, blocks)), HAILO8, 0)

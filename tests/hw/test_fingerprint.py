@@ -36,6 +36,9 @@ class Plain:
     """Every write goes into the hashes at once."""
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
         self.items: dict[int, int] = {}
         self.sequences = {"": 0}
         self.running = self.outer = ""
@@ -68,9 +71,6 @@ class Plain:
     def moment(self) -> int:
         hashes = [self.sequences.get(name, 0) for name in LISTS]
         return xxhash.xxh3_64_intdigest(repr(hashes).encode())
-
-    def clear(self) -> None:
-        self.__init__()  # type: ignore[misc]
 
     @property
     def content(self) -> int:
