@@ -105,6 +105,10 @@ class Sequencer(Unit):
     def name(self) -> str:
         return f"cluster {self.cluster} sequencer"
 
+    def start(self, arguments: dict[str, int], done_at: int | None) -> None:
+        """TRIGGER_SEQUENCER; `done_at` None: it never is done."""
+        self.arguments, self.done_at, self.triggered = arguments, done_at, True
+
     def reset(self) -> None:
         self.arguments, self.done_at = {}, None
 
@@ -156,6 +160,7 @@ class Clusters(Unit):
         self._programmed: dict[TriggerSequencer, tuple[dict[str, int], Registers]] = {}  # what actions write
         self._lcus: dict[int, Lcu] = {}  # named since the last reset, in the order of their naming
         self._counts: list[FrameCount] | None = []  # of those; None: some count otherwise than before
+        self.sequencer_ns = round(profile.sequencer_ns)  # what one takes whose program nobody knows
         self.edition = edition  # of what frames may wait for
         self.stuck: set[int] = set()  # an injected fault: they let no frame through
 
@@ -299,13 +304,17 @@ class Clusters(Unit):
     def trigger(self, a: TriggerSequencer, done_at: int | None) -> Sequencer:
         """TRIGGER_SEQUENCER: write its configuration and start it; `done_at` None: it never is done."""
         sequencer = self.sequencer(a.cluster_index)
+        arguments, registers = self.program_of(a)
+        sequencer.start(arguments, done_at)
+        self.memory.write_unit(registers)
+        return sequencer
+
+    def program_of(self, a: TriggerSequencer) -> tuple[dict[str, int], Registers]:
+        """What TRIGGER_SEQUENCER says, and the registers in which the model keeps it."""
         found = self._programmed.get(a)
         if found is None:
             found = self._programmed[a] = a.arguments(), _sequencer_registers(a)
-        sequencer.arguments, registers = found
-        sequencer.done_at, sequencer.triggered = done_at, True
-        self.memory.write_unit(registers)
-        return sequencer
+        return found
 
     def reset(self) -> None:
         self._lcus.clear()

@@ -85,8 +85,7 @@ def module_config_done_interrupt(fw: Execution, a: ModuleConfigDoneInterrupt) ->
     if stalled:
         names = ", ".join(f"config channel {c.channel}" for c in stalled)
         return never(f"module {a.module_index} config done", f"{names} is stalled with descriptors outstanding")
-    bursts = config.style == "bursts"
-    short = [c for c in config.channels.values() if config.outstanding_bursts(c)] if bursts else []
+    short = [c for c in config.channels.values() if config.outstanding_bursts(c)]
     if short:
         names = ", ".join(
             f"config stream {c.config_stream_index}: {config.outstanding_bursts(c)} bursts never arrive" for c in short
