@@ -122,10 +122,11 @@ class ChipImage:
 
     def write_record(self, records: Records, record: int, cluster: int | None) -> str:
         """Write what a record brings to a cluster (None: to the system); a text where it cannot be written: why."""
-        address, data, channel = records.addresses[record], records.data(record), records.channels[record]
-        chip = self.chip
+        address, channel, chip = records.addresses[record], records.channels[record], self.chip
         if address in chip.symbol_tables:
-            symbols = symbols_of(records.words(record))
+            if record not in records.symbols:
+                records.symbols[record] = symbols_of(records.words(record))
+            symbols = records.symbols[record]
             if symbols is None:
                 return "a symbol table of too few words, or with one above 255"
             self._symbols[decoder_of(chip.family, address, channel)] = symbols
@@ -137,13 +138,13 @@ class ChipImage:
             return "compressed, and no symbol table came before"
         if cluster is not None and in_l3:
             block, inside = divmod(offset - L3_OFFSET & _L3_SIZE - 1, L3_BLOCK)
-            self.l3[cluster].write(block, inside, data, symbols)
+            self.l3[cluster].write(block, inside, records.data(record), symbols)
         elif not self.keeps_words:
             pass
         elif symbols is not None:
-            self.store(cluster).write_compressed(address, data, symbols)
+            self.store(cluster).write_compressed(address, records.data(record), symbols)
         else:
-            self.store(cluster).write(address, data[: len(data) & ~3].view("<u4"))
+            self.store(cluster).write(address, records.words(record))
         return "" if cluster is not None or chip.is_known(address) else "an address that no known block has"
 
     def decodes(self, channel: int) -> bool:

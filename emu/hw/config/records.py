@@ -61,9 +61,11 @@ class Records:
         self.step, self.channel, self.offset, self.size, _, _, self.start, self.length = columns
         self.header: Words = columns[4].astype(np.uint32)
         self.address: Words = columns[5].astype(np.uint32)
-        # emu.hw.config.execute notes here, by number, which records do anything and which are commands
+        # emu.hw.config.execute and image note here, by number, which records do anything, which are commands, and which
+        # bring the symbols of a decompressor (None: no sound ones)
         self.acting: dict[bool, list[int]] = {}
         self.commands: Mapping[int, Command] | None = None
+        self.symbols: dict[int, Bytes | None] = {}
 
     def __len__(self) -> int:
         return len(self.step)
