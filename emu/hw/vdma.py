@@ -167,7 +167,7 @@ class Channel(Unit):
         return f"num_available {self.num_available}, num_processed {self.num_processed}"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Edge:
     """An activated edge layer: a channel feeding or draining a stream of the core.
 
@@ -204,15 +204,17 @@ class Edge:
     behind_ns: float = 0.0
     ends_ns: float = 0.0
     transfer: Transfer = field(default_factory=Transfer)
+    direction: Direction = field(init=False)
     boundary: bool = field(init=False)
     transfers: int = field(init=False)
     frame_bytes: int = field(init=False)
     descriptors_per_frame: int = field(init=False)
 
     def __post_init__(self) -> None:
+        self.direction = self.channel.direction
         self.boundary = self.kind is EdgeKind.BOUNDARY
         self.transfers = self.channel.transfers_per_frame if self.boundary else 1
-        self.transfer.waits = self.channel.direction is Direction.D2H
+        self.transfer.waits = self.direction is Direction.D2H
         self.carry(self.entries)
 
     def begin(self) -> None:
@@ -230,10 +232,6 @@ class Edge:
         else:
             self.frame_bytes = self.buffer.bytes_in_pattern * entries
             self.descriptors_per_frame = self.buffer.descriptors_per_transfer * entries
-
-    @property
-    def direction(self) -> Direction:
-        return self.channel.direction
 
     def state(self) -> tuple[object, ...]:
         """What the rest of a run depends on."""
