@@ -96,6 +96,11 @@ class Channel(Unit):
     descriptors: HostList | None = None
     register: int = 0
     aborted: str = ""
+    _described: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        engine = f" of engine {self.engine}" if self.engine else ""
+        self._described = f"channel {self.index}{engine} ({self.direction.name})"
 
     @property
     def num_available(self) -> int:
@@ -160,8 +165,7 @@ class Channel(Unit):
         return self.describe()
 
     def describe(self) -> str:
-        engine = f" of engine {self.engine}" if self.engine else ""
-        return f"channel {self.index}{engine} ({self.direction.name})"
+        return self._described
 
     def progress(self) -> str:
         return f"num_available {self.num_available}, num_processed {self.num_processed}"
