@@ -229,15 +229,17 @@ class Controls:
 
     def _store_context(self, application: Application, kind: int, data: bytes) -> None:
         self._check_context_type(application, kind)
-        context = Context(ContextType(kind), application.next_index(), data)
-        context.parse(self.device.wire, self.device.profile.config_style)
+        device = self.device
+        context = Context.read(
+            ContextType(kind), application.next_index(), data, device.wire, device.profile.config_style
+        )
         self._check_known(context)
         self._check_sram(len(data))
         application.contexts.append(context)
 
     def _check_known(self, context: Context) -> None:
         """An action that a user added is known where it has a handler."""
-        for step in context.steps if self.device.own_handlers or len(ACTIONS) > len(HANDLERS) else ():
+        for step in context.actions.steps if self.device.own_handlers or len(ACTIONS) > len(HANDLERS) else ():
             require(
                 step.type in self.firmware.handlers,
                 S.CONTEXT_SWITCH_STATUS_READ_INVALID_ACTION_TYPE,
@@ -250,7 +252,7 @@ class Controls:
         header = self.firmware.applications[-1].header
         if header.external_action_list_address or device.profile.config_style != "bursts":
             return
-        used = sum(len(context.action_list) for one in self.firmware.applications for context in one.contexts)
+        used = sum(len(context.actions.data) for one in self.firmware.applications for context in one.contexts)
         limit = device.wire.runtime.action_list_sram
         require(
             used + size <= limit,

@@ -52,16 +52,17 @@ class Gates:
             return
         self._read = application, self._strict
         self._needs.clear()
-        self.switched = frozenset(packed for context in application.contexts for packed in context.batch_switches)
+        lists = [context.actions for context in application.contexts]
+        self.switched = frozenset(packed for actions in lists for packed in actions.batch_switches)
         self._named = {}
-        enabled = {packed for context in application.contexts for packed in context.enables}
-        triggered = {cluster for context in application.contexts for cluster in context.triggers}
+        enabled = {packed for actions in lists for packed in actions.enables}
+        triggered = {cluster for actions in lists for cluster in actions.triggers}
         # several contexts share the LCUs: which of them run in which is known from their own lists alone
         every = self._strict and application.single_context
         if self._starts_units and not every:
             return
         for context in application.contexts:
-            for packed, network in context.batch_switches.items():
+            for packed, network in context.actions.batch_switches.items():
                 if every or (packed not in enabled and packed >> 4 in triggered):
                     verb = "started" if self._starts_units else "enabled"
                     missing = f"not {verb}" if packed in enabled else f"never {verb}"
@@ -88,7 +89,7 @@ class Gates:
         own = f"the {executing.title} enabled it, and disabled it again"
         enabled = {
             packed: own
-            for packed, step in executing.enables.items()
+            for packed, step in executing.actions.enables.items()
             if (before is None or step.number < before) and network in (None, step.arguments.network_index)
         }
         named = {packed: why for packed, (of, why) in self._named.items() if network in (None, of)}
@@ -105,7 +106,7 @@ class Gates:
         """LCUs that the list of a context awaits: the list before it has to start them."""
         before = "preliminary list or the list before it" if carrier.index == 0 else "list before it"
         why = f"awaited by LCU_INTERRUPT of the {carrier.title}, and the {before} did not start it"
-        return dict.fromkeys(carrier.interrupts, why)
+        return dict.fromkeys(carrier.actions.interrupts, why)
 
     def missing(self, needs: Needs) -> Iterator[str]:
         """What is not as the frames need it, a line each."""

@@ -87,7 +87,7 @@ HOUSE_RULES: Mapping[str, tuple[str, Rests]] = MappingProxyType(
 def rested_on(chip: Chip, application: Application) -> tuple[str, ...]:
     """The paragraphs of the rules that the last run of an application rested on."""
     executed = [context for context in application.contexts if context.runs or context in application.dynamic]
-    actions = frozenset(name for context in executed for name in context.counts)
+    actions = frozenset(name for context in executed for name in context.actions.counts)
     found = Circumstances(
         actions,
         chip.logic.active,

@@ -53,14 +53,14 @@ def _first_context(application: Application, well_formed: bool) -> Iterator[Foun
 
 
 def _setting_up(context: Context) -> list[Step]:
-    return [step for step in context.steps if step.type in SETS_UP | GRANTS]
+    return [step for step in context.actions.steps if step.type in SETS_UP | GRANTS]
 
 
 def _opened(application: Application) -> Iterator[FoundInLists]:
     """A boundary input is activated with the transfer sizes that it was opened with (in all captures)."""
     opened = {step.arguments.packed_vdma_channel_id: step.arguments for step in _steps(application, _OPENS)}
     for context in application.contexts:
-        for step in context.steps:
+        for step in context.actions.steps:
             if step.type not in _ACTIVATES_INPUT:
                 continue
             a, channel = step.arguments, opened.get(step.arguments.packed_vdma_channel_id)
@@ -73,7 +73,7 @@ def _opened(application: Application) -> Iterator[FoundInLists]:
 
 def _steps(application: Application, kind: ActionType) -> Iterator[Step]:
     for context in application.contexts:
-        for step in context.steps:
+        for step in context.actions.steps:
             if step.type is kind:
                 yield step
 
@@ -82,15 +82,16 @@ def _same_lcus(application: Application, starts_units: bool) -> Iterator[FoundIn
     """SWITCH_LCU_BATCH of a batch switch names the LCUs that run: those that lists enable (14 of 14 files), or those
     that the preliminary list armed (units.md 4)."""
     switching = application.context(ContextType.BATCH_SWITCHING)
+    named = switching.actions.batch_switches
     if starts_units:
-        running = set(application.context(ContextType.PRELIMINARY).batch_switches)
+        running = set(application.context(ContextType.PRELIMINARY).actions.batch_switches)
     else:
-        running = {packed for context in application.contexts for packed in context.enables}
-    for packed in sorted(running - switching.batch_switches.keys()):
+        running = {packed for context in application.contexts for packed in context.actions.enables}
+    for packed in sorted(running - named.keys()):
         verb = "armed" if starts_units else "enabled"
         where = f"{switching.name}, {lcu_name(packed)}"
         yield FoundInLists(Hazard("lcu-mismatch", where, f"{verb}, not named for another batch"))
-    for packed in sorted(switching.batch_switches.keys() - running):
+    for packed in sorted(named.keys() - running):
         yield FoundInLists(Hazard("armed-unused", f"{switching.name}, {lcu_name(packed)}", ""))
 
 
@@ -98,10 +99,10 @@ def _counts(application: Application) -> Iterator[FoundInLists]:
     """An LCU keeps its kernel_done_count when the batch changes (in all real files)."""
     counts: dict[int, int] = {}
     for context in application.contexts:
-        for packed, step in context.enables.items():
+        for packed, step in context.actions.enables.items():
             counts.setdefault(packed, getattr(step.arguments, "kernel_done_count", DEFAULT_KERNEL_DONE_COUNT))
     for context in (application.context(ContextType.PRELIMINARY), application.context(ContextType.BATCH_SWITCHING)):
-        for step in context.steps:
+        for step in context.actions.steps:
             if step.type is ActionType.SWITCH_LCU_BATCH:
                 a = step.arguments
                 expected = counts.setdefault(a.packed_lcu_id, a.kernel_done_count)

@@ -7,11 +7,11 @@ and meets the queue only where it waits.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator, Set
+from collections.abc import Generator, Sequence, Set
 
 import simpy
 
-from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, SETS_UP, Context, Step, list_name
+from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, SETS_UP, Context, Stamp, Step, list_name
 from emu.hw.chip import Chip
 from emu.hw.execution import Execution
 from emu.hw.handlers import HANDLERS
@@ -71,12 +71,14 @@ class ListExecution(Execution):
         handlers = self.handlers
         together = self._straight.together if only is ALL_ACTIONS else one_by_one
         subjects: list[Subject] | None = None
-        steps = context.steps if only is ALL_ACTIONS else [step for step in context.steps if step.type in only]
+        steps: Sequence[Step] = context.actions.steps
+        if only is not ALL_ACTIONS:
+            steps = [step for step in steps if step.type in only]
         if standing is not None:
             # what stands behind the action that it waits in, and that one
             assert self.step is not None
             steps = steps[steps.index(self.step) :]
-        granting = context.last_grant
+        granting = context.actions.last_grant
         at, end = 0, len(steps)
         unwatched = not attended and tracer is None and handlers is HANDLERS
         while at < end:
@@ -122,8 +124,7 @@ class ListExecution(Execution):
                 and probe.timestamp_batch is not None
                 and (context.type is not ContextType.DYNAMIC or self.batch_index == probe.timestamp_batch)
             ):
-                entry = context.entries[step.entry]
-                entry.timestamp, entry.last_executed = device.timestamp(self.now), step.sub
+                context.stamps[step.entry] = Stamp(device.timestamp(self.now), step.sub)
             if tracer is not None:
                 if subjects is None:
                     subjects = context.subjects(self._index)

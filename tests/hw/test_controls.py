@@ -230,7 +230,7 @@ def test_downloaded_lists_carry_time_stamps_in_ticks_of_the_device() -> None:
     session = double().session()
     device = session.chip
     untouched = _download(device, 0, 0)
-    assert untouched == device.applications[0].contexts[2].action_list
+    assert untouched == device.applications[0].contexts[2].actions.data
     enable = encode_request(Opcode.CONFIG_CONTEXT_SWITCH_TIMESTAMP, (b"\0\1", b"\1"))
     assert _status(device.control(enable)) == 0
     session.run_group(session.applications[0])

@@ -56,7 +56,7 @@ def lists_of(application: Application, cache: RunCache, style: str) -> Configura
 
 def _streams(context: Context) -> Iterator[StreamEdge]:
     """What a list activates; stream_index is the sys_index of the edge layer (hef-compile.md 5)."""
-    for step in context.steps:
+    for step in context.actions.steps:
         a: Any = step.arguments
         if a.role is Role.ACTIVATE and "core_bytes_per_buffer" in a.FIELDS:
             size, count = a.core_bytes_per_buffer, a.core_buffers_per_frame
@@ -65,7 +65,7 @@ def _streams(context: Context) -> Iterator[StreamEdge]:
 
 def sources_of(context: Context) -> Iterator[ConfigSource]:
     """The host memory behind each config channel that a list activates."""
-    for step in context.steps:
+    for step in context.actions.steps:
         if step.type is ActionType.ACTIVATE_CFG_CHANNEL:
             yield _source(step.arguments)
 
@@ -74,7 +74,7 @@ def unfetched(application: Application, cache: RunCache, family: str) -> list[Cc
     """What the host holds for an application that activates no config channel at all: it should have been loaded."""
     address = -1
     for context in application.contexts:
-        for step in context.steps:
+        for step in context.actions.steps:
             if step.type is ActionType.ACTIVATE_CFG_CHANNEL:
                 return []
             if address < 0 and step.type in _OPENS:
@@ -108,7 +108,7 @@ def trigger_of(a: Any) -> TriggerSequencer:
 
 
 def _steps(context: Context, cache: RunCache, family: str) -> Iterator[Step]:
-    return (step for _, step in numbered_steps((one.arguments for one in context.steps), cache, family))
+    return (step for _, step in numbered_steps((one.arguments for one in context.actions.steps), cache, family))
 
 
 def numbered_steps(actions: Iterable[Any], cache: RunCache, family: str) -> Iterator[tuple[int, Step]]:

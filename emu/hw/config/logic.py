@@ -320,7 +320,7 @@ def _looked_at(application: Application, cache: RunCache, style: str) -> tuple[b
     """
     digest = xxhash.xxh3_64(style.encode())
     for context in application.contexts:
-        digest.update(context.action_list)
+        digest.update(context.actions.data)
         for source in sources_of(context):
             digest.update(cache.digest(source).to_bytes(8, "little"))
     unloaded = unfetched(application, cache, FAMILIES[style])
