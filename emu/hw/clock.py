@@ -102,9 +102,8 @@ class Clock(simpy.Environment):
         while (due := self.peek()) <= ns:
             self._advance(int(due))
         if self.time < ns:
-            self.timeout(ns - self.time)
-            self.step()  # nothing else is due so early; the time that a message takes is no event of the device
-            self.time = ns
+            # nothing is due so early; the time that a message takes is no event
+            self.time, self._now = ns, ns - self._skipped
 
     def _advance(self, due: int) -> None:
         self.events += 1
