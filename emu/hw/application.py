@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -200,7 +200,7 @@ class Context(Unit):
     type: ContextType
     index: int
     actions: ActionList
-    name: str = field(init=False)  # as messages and traces call it
+    name: str = field(init=False)
     stamps: dict[int, Stamp] = field(default_factory=dict)
     runs: int = 0
     simulated_ns: int = 0
@@ -209,7 +209,7 @@ class Context(Unit):
     _subjects: dict[int, list[Subject]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        self.name = _name(self.type, self.index)
+        self.name = context_name(self.type, self.index)
 
     @classmethod
     def read(cls, kind: ContextType, index: int, data: bytes, wire: Wire, config_style: str) -> Context:
@@ -217,19 +217,19 @@ class Context(Unit):
         if not data:
             raise FirmwareStopError(
                 S.CONTEXT_SWITCH_TASK_STATUS_CONTEXT_HEADER_INDICATES_THERE_IS_NO_CONTEXT_NETWORK_INFO,
-                f"{_name(kind, index)} has no actions",
+                f"{context_name(kind, index)} has no actions",
             )
         return cls(kind, index, read_list(data, kind, wire, config_style))
 
     @property
     def firmware_index(self) -> int:
         """0 activation, 1 batch switching, 2 preliminary, 3+ dynamic (firmware-actions.md 4)."""
-        return CONTEXT_ORDER.index(self.type) if self.type in CONTEXT_ORDER else FIRST_DYNAMIC + self.index
+        return _firmware_index(self.type, self.index)
 
     @property
     def title(self) -> str:
-        """As a sentence says it: "batch-switching list", "list of dynamic_0"."""
-        return f"list of {self.name}" if self.type is ContextType.DYNAMIC else f"{self.name.replace('_', '-')} list"
+        """As a sentence says it."""
+        return title_of(self.name)
 
     def reset(self) -> None:
         """What was measured stays: whoever measures a run takes the difference."""
@@ -257,6 +257,29 @@ class Context(Unit):
         return bytes(data)
 
 
+class Sent(NamedTuple):
+    """What the host sent of an application: its header, and its lists in the firmware's index order.
+
+    It is equal to another where header and lists are the same, so what follows from it alone need not be found twice.
+    """
+
+    header: ApplicationHeader
+    lists: tuple[ActionList, ...]
+
+    @property
+    def single_context(self) -> bool:
+        return self.header.dynamic_contexts_count == 1
+
+    def list_of(self, kind: ContextType, index: int = 0) -> ActionList:
+        return self.lists[_firmware_index(kind, index)]
+
+    def named(self) -> Iterator[tuple[str, ActionList]]:
+        """All lists by their contexts' names."""
+        for at, actions in enumerate(self.lists):
+            kind = CONTEXT_ORDER[at] if at < FIRST_DYNAMIC else ContextType.DYNAMIC
+            yield context_name(kind, max(0, at - FIRST_DYNAMIC)), actions
+
+
 @dataclass(slots=True)
 class Application:
     """One network group as stored in the device; `contexts` in the firmware's index order."""
@@ -279,10 +302,12 @@ class Application:
     def single_context(self) -> bool:
         return self.header.dynamic_contexts_count == 1
 
+    @property
+    def sent(self) -> Sent:
+        return Sent(self.header, tuple([context.actions for context in self.contexts]))
+
     def context(self, kind: ContextType, index: int = 0) -> Context:
-        if kind is ContextType.DYNAMIC:
-            return self.contexts[FIRST_DYNAMIC + index]
-        return self.contexts[CONTEXT_ORDER.index(kind)]
+        return self.contexts[_firmware_index(kind, index)]
 
     @property
     def dynamic(self) -> list[Context]:
@@ -311,8 +336,18 @@ class Application:
         return max(0, len(self.contexts) - FIRST_DYNAMIC)
 
 
-def _name(kind: ContextType, index: int) -> str:
+def _firmware_index(kind: ContextType, index: int) -> int:
+    return FIRST_DYNAMIC + index if kind is ContextType.DYNAMIC else CONTEXT_ORDER.index(kind)
+
+
+def context_name(kind: ContextType, index: int) -> str:
+    """What messages and traces call a context."""
     return f"dynamic_{index}" if kind is ContextType.DYNAMIC else kind.name.lower()
+
+
+def title_of(context: str) -> str:
+    """A list by the name of its context, as a sentence says it: "batch-switching list", "list of dynamic_0"."""
+    return f"list of {context}" if context.startswith("dynamic_") else f"{context.replace('_', '-')} list"
 
 
 def list_name(application: int, context: Context) -> str:
