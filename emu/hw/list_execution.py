@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence, Set
 
 import simpy
 
+from emu.chips.chips import Profile
 from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, SETS_UP, Context, Stamp, Step, list_name
 from emu.hw.chip import Chip
 from emu.hw.execution import Execution
@@ -31,6 +32,18 @@ class ApplicationLeft(Exception):  # noqa: N818 - control flow, not an error
     """The application is to be left: reset or application change."""
 
 
+class _Costs(dict[ActionType, int]):
+    """What an action costs the firmware in whole ns, by its type: worked out when the first of a type comes."""
+
+    def __init__(self, profile: Profile) -> None:
+        super().__init__()
+        self._profile = profile
+
+    def __missing__(self, kind: ActionType) -> int:
+        found = self[kind] = round(self._profile.action_cost(kind.name))
+        return found
+
+
 class ListExecution(Execution):
     """The task of the core CPU inside of a list. What comes before and behind it is the state machine's."""
 
@@ -42,7 +55,7 @@ class ListExecution(Execution):
         self._generation = 0
         self.handlers = handlers_with(chip.own_handlers) if chip.own_handlers else HANDLERS
         self._straight = Straight()
-        self._costs = {kind: round(self.profile.action_cost(kind.name)) for kind in self.handlers}
+        self._costs = _Costs(self.profile)
 
     @abstractmethod
     def _may_switch_batch(self, context: Context) -> bool:

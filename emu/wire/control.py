@@ -140,7 +140,7 @@ def decode_response(data: bytes) -> Response:
 
 
 def _encode_parameters(parameters: Sequence[bytes]) -> bytes:
-    return b"".join(PARAMETER_LENGTH.pack(len(parameter)) + parameter for parameter in parameters)
+    return b"".join([PARAMETER_LENGTH.pack(len(parameter)) + parameter for parameter in parameters])
 
 
 def _decode_parameters(data: bytes, offset: int, count: int) -> tuple[bytes, ...]:
