@@ -123,7 +123,7 @@ class ChipImage:
             if symbols is None:
                 return "compressed, and no symbol table came before"
         if target.cluster is not None and target.block is not None:
-            self.l3[target.cluster].write(target.block, target.offset, data, symbols)
+            self.l3[target.cluster].write(target.block, target.offset, data, symbols, records.digest(record))
         elif not self.keeps_words:
             pass
         elif symbols is not None:

@@ -133,20 +133,23 @@ class L3:
         self._contents: dict[int, _Content] = {}
         self.sizes: dict[int, Size] = {}
 
-    def write(self, block: int, offset: int, data: Bytes, symbols: Bytes | None) -> None:
-        """Note what a record brings to `offset` of a block; a direct write goes on into the blocks behind."""
+    def write(self, block: int, offset: int, data: Bytes, symbols: Bytes | None, digest: int) -> None:
+        """Note what a record brings to `offset` of a block; a direct write goes on into the blocks behind.
+
+        `digest` tells its data apart, which are not looked at.
+        """
         if symbols is not None:
-            self._note(block, Piece(offset, data, symbols))
+            self._note(block, Piece(offset, data, symbols), item_hash(digest, _digest(symbols)))
             return
         for start in range(0, len(data), L3_BLOCK):
             part = data[start : start + L3_BLOCK]
             room = L3_BLOCK - offset
-            self._note(block, Piece(offset, part[:room], None))
+            self._note(block, Piece(offset, part[:room], None), digest ^ start)
             block += 1
             if len(part) > room:
-                self._note(block, Piece(0, part[room:], None))
+                self._note(block, Piece(0, part[room:], None), digest ^ (start + room))
 
-    def _note(self, block: int, piece: Piece) -> None:
+    def _note(self, block: int, piece: Piece, digest: int) -> None:
         waiting = self._waiting.setdefault(block, {})
         key = piece.offset, len(piece.data)
         waiting.pop(key, None)
@@ -156,7 +159,7 @@ class L3:
         content = self._contents.get(block)
         if content is None:
             content = self._contents[block] = _Content()
-        content.write(piece, _digest(piece.data, 0 if piece.symbols is None else _digest(piece.symbols)))
+        content.write(piece, digest)
 
     @property
     def fingerprint(self) -> int:
