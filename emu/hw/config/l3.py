@@ -21,6 +21,7 @@ def _digest(data: Any, seed: int = 0) -> int:
     return xxhash.xxh3_64_intdigest(data, seed=seed)
 
 
+_WORD64 = (1 << 64) - 1
 _MOST_PIECES = 64  # of a block that are told apart by content; beyond, any further write makes it another
 
 
@@ -117,8 +118,8 @@ class _Content:
 
 
 def hash_of(pieces: dict[tuple[int, int, bool], int]) -> int:
-    """One number for pieces in their order."""
-    return xxhash.xxh3_64_intdigest(repr(list(pieces.items())).encode())
+    """One number for pieces in their order; all in it are numbers, whose hash is the same in every process."""
+    return hash(tuple(pieces.items())) & _WORD64
 
 
 class L3:
