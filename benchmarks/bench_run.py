@@ -45,8 +45,8 @@ MIN_PLAYED_EVENT_RATIO = 0.1
 # what fits into one list
 ACTIONS = sized(9_000, 100)
 MAX_FRAMES_RATIO = 20
-# a file of the second version is hashed and parsed in 30 us: 80 to 110 of them; the others 5 to 30
-MAX_PARSINGS_A_RUN = 140
+# a file of the second version is hashed and parsed in 30 us: 60 to 80 of them; the others 5 to 30
+MAX_PARSINGS_A_RUN = 110
 # Python calls of a whole run of 10,000 frames, of files that come to more than 100 times real time with so many
 MAX_CALLS_A_RUN = {"mnist_cnn.v0.hailo8": 7_700, "behaviour_cnn.v2.hailo8": 10_500}
 # a round of 1,021 contexts is played four times and once more at the end; the first frame is configured, too
