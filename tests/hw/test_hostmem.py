@@ -55,7 +55,7 @@ def test_a_part_of_a_frame_costs_no_more_than_itself() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_parts_of_parts(seed: int) -> None:
-    """Each stretch of contents laid behind each other, some longer than what they are taken from, is that of the whole."""
+    """Contents laid behind each other, some longer than what they are taken from: each stretch is that of the whole."""
     rng = np.random.default_rng(seed)
     pieces: list[tuple[Content, int, int]] = []
     plain = b""
