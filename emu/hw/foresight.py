@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from emu.hw.application import Step
-from emu.hw.cluster import Sequencer
+from emu.hw.cluster import Sequencer, programmed
 from emu.hw.config.ccw import Image
 from emu.hw.config.channels import ConfigChannel
 from emu.hw.execution import Execution
@@ -49,7 +49,7 @@ class _Foresight:
     def __init__(self, fw: Execution) -> None:
         self._batch = fw.batch
         assert fw.context is not None
-        self._bursts = fw.context.bursts
+        self._bursts = fw.context.actions.bursts
         self._device = fw.device
         self._config = fw.device.config
         # the channels as they will be; those that were open, as they are
@@ -60,7 +60,7 @@ class _Foresight:
         self._loaded = False  # all that was fetched has been awaited
         self._moves = False
         self._size = self._opaque = 0
-        self._triggered: dict[int, tuple[Sequencer, dict[str, int]]] = {}
+        self._triggered: dict[int, tuple[Sequencer, Mapping[str, int]]] = {}
         self._undone: set[int] = set()  # triggered, and not awaited yet
         self._awaited: dict[int, None] = {}
         self._instants: list[Instant] = []
@@ -119,7 +119,7 @@ class _Foresight:
         return True
 
     def trigger(self, a: TriggerSequencer) -> bool:
-        arguments, registers = self._device.clusters.program_of(a)
+        arguments, registers = programmed(a)
         cluster = a.cluster_index
         self._triggered[cluster] = self._device.clusters.sequencer(cluster), arguments
         self._undone.add(cluster)
@@ -150,7 +150,7 @@ class _Foresight:
             return False
         self._moves = True
         source, _, settings = settings_of(a)
-        self._channels[stream] = ConfigChannel(a.packed_vdma_channel_id, stream, source, self._bursts[stream])
+        self._channels[stream] = ConfigChannel(a.packed_vdma_channel_id, stream, source, self._bursts.get(stream, 0))
         self._noted.append(("config", stream, settings))
         return True
 

@@ -6,6 +6,7 @@ stretch begins, and lists that run again find them where they found them before:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -51,7 +52,7 @@ class Stretch(Struct):
     moves: bool
     before: int
     channels: tuple[ChannelUse, ...]
-    triggered: tuple[tuple[Sequencer, dict[str, int]], ...]
+    triggered: tuple[tuple[Sequencer, Mapping[str, int]], ...]
     writes: tuple[Writes | Image, ...]
     size: int
     opaque: int

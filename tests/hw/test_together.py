@@ -167,8 +167,8 @@ def test_a_stretch_rests_on_its_lcus_and_on_all_config_channels() -> None:
     session.run_group(session.applications[0], leave=False)
     firmware = session.chip.firmware
     firmware.context = context = firmware.applications[0].dynamic[1]
-    place = [step.type for step in context.steps].index(ActionType.WRITE_DATA_BY_TYPE)
-    stretch = foreseen(firmware, context.steps, place, Counter(), STRAIGHT)
+    place = [step.type for step in context.actions.steps].index(ActionType.WRITE_DATA_BY_TYPE)
+    stretch = foreseen(firmware, context.actions.steps, place, Counter(), STRAIGHT)
     assert stretch is not None and stretch.end == place + 3
     for frames in (1, 0):
         session.chip.clusters.lcu(0).count.frames = frames
