@@ -27,8 +27,9 @@ from emu.hef import open_hef
 from emu.host.session import RunRequest, RunResult, run_program
 from emu.sequencer.compile import CompileOptions, compile_hef
 from emu.timing.workload import program_timings
-from emu.trace.events import Header, Tracer
+from emu.trace.events import Header
 from emu.trace.sinks.jsonl import JsonlSink
+from emu.trace.tracer import Tracer
 from emu.wire.control import ContextSwitchStatus, change_context_switch_status
 from tests.conftest import SHARED, needs_shared
 from tests.effort import calls, least, sized

@@ -22,12 +22,13 @@ from emu.hef import open_hef
 from emu.host.session import RunRequest, run_program
 from emu.sequencer.compile import CompileOptions, compile_hef
 from emu.trace.diff import compare
-from emu.trace.events import Event, Header, Record, Sink, Tracer, event_of
+from emu.trace.events import Event, Header, Record, Sink, event_of
 from emu.trace.invariants import check
 from emu.trace.reader import TraceReader
 from emu.trace.sinks.jsonl import JsonlSink, line
 from emu.trace.sinks.perfetto import PerfettoSink
 from emu.trace.sinks.text import TextSink
+from emu.trace.tracer import Tracer
 from tests.conftest import ROOT
 from tests.effort import least, sized
 
@@ -41,6 +42,7 @@ SINKS: dict[str, Callable[[], Any]] = {
 }
 MAX_DUMPS = {"JSONL": 5, "text": 7, "Perfetto": 12}
 MAX_UNTRACED = {"JSONL": 1.8, "text": 1.9, "Perfetto": 2.2}
+MAX_TOLD = {"JSONL": 0.45, "text": 0.5, "Perfetto": 0.7}
 MAX_DIFF_READINGS = 8
 MAX_CHECK_READINGS = 4.5
 
@@ -61,13 +63,20 @@ class Keep:
         pass
 
 
-def run(sink: Sink | None, frames: int) -> None:
-    """The example, played frame by frame."""
+def run(sink: Sink | None, frames: int, may_jump: bool = False) -> int:
+    """The example, played frame by frame unless it may be told; how many events its trace has."""
     program = compile_hef(open_hef(ROOT / "examples" / "two_context.hef"), CompileOptions())
-    request = RunRequest(frames=frames, may_jump=False)
+    request = RunRequest(frames=frames, may_jump=may_jump)
+    tracers: list[Tracer] = []
+
+    def tracer(clock: Callable[[], int]) -> Tracer:
+        tracers.append(Tracer([] if sink is None else [sink], clock))
+        return tracers[0]
+
     if sink is not None:
-        request.tracer_for = lambda clock: Tracer([sink], clock)
+        request.tracer_for = tracer
     run_program(program, load("hailo8"), request)
+    return sum(one.count for one in tracers)
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +118,20 @@ def bench_traced_runs() -> None:
     ratios = {name: seconds / untraced for name, seconds in zip(SINKS, traced, strict=True)}
     print("\n" + ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items()))
     assert {name: ratio for name, ratio in ratios.items() if ratio > MAX_UNTRACED[name]} == {}
+
+
+def bench_told_rounds() -> None:
+    """Simulation included, where rounds that repeat are told: against playing them without a trace."""
+    runs = [lambda: run(None, FRAMES)] + [lambda make=make: run(make(), FRAMES, True) for make in SINKS.values()]
+    played, *told = least(*runs, rounds=7)
+    events = run(SINKS["JSONL"](), FRAMES, True)
+    ratios = {name: seconds / played for name, seconds in zip(SINKS, told, strict=True)}
+    rates = [
+        f"{name} {events / seconds:,.0f} events/s, {ratios[name]:.2f}"
+        for name, seconds in zip(SINKS, told, strict=True)
+    ]
+    print("\n" + "; ".join(rates))
+    assert {name: ratio for name, ratio in ratios.items() if ratio > MAX_TOLD[name]} == {}
 
 
 def _write_trace(

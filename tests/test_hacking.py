@@ -23,9 +23,10 @@ from emu.graph.executor import run_plan
 from emu.graph.ir import OPS, Array, Graph, Node, Op, Operand, Port, Shape, Tensor
 from emu.graph.plan import make_plan
 from emu.trace import invariants
-from emu.trace.events import Event, Tracer
+from emu.trace.events import Event
 from emu.trace.reader import Record, TraceReader
 from emu.trace.rules.rule import Rule
+from emu.trace.tracer import Tracer
 from tests.conftest import ROOT
 
 HACKING = (ROOT / "docs" / "hacking.md").read_text()
@@ -134,7 +135,7 @@ ACTION = {
 }
 TRIED_ACTION = """
 from emu.errors import FirmwareError
-from emu.trace.events import Tracer
+from emu.trace.tracer import Tracer
 from tests.hw.lists import act, single
 
 events = []

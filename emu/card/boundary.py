@@ -129,6 +129,9 @@ class Boundary:
     def free_batches(self, batch: int) -> int:
         return 0
 
+    def at_once(self, batch: int, ns: int, first: int, last: int) -> bool:
+        return False
+
     def counters(self) -> Iterable[tuple[object, str]]:
         return ()
 

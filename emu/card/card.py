@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from emu.hw.device import Device
     from emu.hw.faults import Fault
     from emu.hw.handlers.own import OwnHandlers
-    from emu.trace.events import Tracer
+    from emu.trace.tracer import Tracer
     from emu.wire.notifications import Notification
 
 Version = tuple[int, int, int]

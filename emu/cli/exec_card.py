@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from emu.host.debugger import Debugger
     from emu.hw.device import Device
     from emu.hw.faults import Fault
-    from emu.trace.events import Sink, Tracer
+    from emu.trace.events import Sink
     from emu.trace.record import RecordWriter
+    from emu.trace.tracer import Tracer
 
 DIFFERENT = 6  # exit code of --check-compile (cli.md, exit codes)
 _NOTHING_SENT = "--check-compile: the program configured no network on the card, so there is nothing to compare"
@@ -196,7 +197,8 @@ def _tracers(options: ExecCard, files: ExitStack) -> list[TracerFor]:
 def _tracer(options: ExecCard, path: str, registers: bool, files: ExitStack) -> TracerFor:
     from emu.chips import chips
     from emu.output import Output
-    from emu.trace.events import Header, Tracer
+    from emu.trace.events import Header
+    from emu.trace.tracer import Tracer
 
     output = files.enter_context(Output(output_path(path)))
     profile = chips.load(options.device, options.clock_mhz, options.link)

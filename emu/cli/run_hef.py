@@ -30,7 +30,7 @@ from emu.host.prepare import PreparedRun, prepare, refuse_endless
 from emu.host.session import Session, run_program
 from emu.output import bytes_so_far
 from emu.timing.workload import assumed_clock_hz, lacks_figures
-from emu.trace.events import Tracer
+from emu.trace.tracer import Tracer
 
 if TYPE_CHECKING:
     from emu.cli.checkpoints import Checkpoints

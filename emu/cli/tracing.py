@@ -97,7 +97,7 @@ def warn_of_size(run: PreparedRun, options: RunOptions, name: str) -> None:
     from msgspec.structs import replace
 
     from emu.host.session import run_program
-    from emu.trace.events import Tracer
+    from emu.trace.tracer import Tracer
 
     batch = max(group.batch_size for group in run.program.network_groups)
     sizes = []

@@ -134,6 +134,9 @@ class GivenFrames:
     def free_batches(self, batch: int) -> int:
         return 0
 
+    def at_once(self, batch: int, ns: int, first: int, last: int) -> bool:
+        return False
+
     def counters(self) -> Iterator[tuple[object, str]]:
         return iter(())
 

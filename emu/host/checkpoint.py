@@ -22,7 +22,7 @@ from emu.host.world_reading import apply
 from emu.host.world_writing import changes
 from emu.hw.config.addresses import MAPS
 from emu.sequencer.program import Program
-from emu.trace.events import Tracer
+from emu.trace.tracer import Tracer
 
 MAGIC = b"emu-checkpoint"
 VERSION = 4  # 1 and 2 said at which place a run was, to be run up to again; 3 not whether registers were accessed

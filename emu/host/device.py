@@ -35,7 +35,7 @@ from emu.sequencer.host import HostSettings
 from emu.sequencer.program import NetworkGroupProgram, Program, opening_controls
 from emu.timing.model import Flow, GroupTiming
 from emu.timing.workload import program_timings
-from emu.trace.events import Tracer
+from emu.trace.tracer import Tracer
 from emu.wire.control import (
     ContextSwitchStatus,
     Opcode,

@@ -28,7 +28,7 @@ from emu.hw.memory import RegionUse
 from emu.hw.unit import Counts, NotNowError
 from emu.sequencer.program import ContextType, Direction, Program
 from emu.timing.model import GroupTiming
-from emu.trace.events import Tracer
+from emu.trace.tracer import Tracer
 
 __all__ = [
     "ContextResult",

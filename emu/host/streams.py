@@ -208,8 +208,7 @@ class Host:
         while state.queued < self._goal and state.queued - state.done < self.depth:
             if state.room <= state.due:  # what is due has room of its own
                 return  # the next interrupt comes here again
-            begun_ns, begun_at = self._paced_from
-            due = begun_ns + round((state.queued - begun_at) * self._pace_ns)
+            due = self._due(state.queued)
             number = self.first + state.queued
             state.queued += 1
             if due <= self.device.clock.time:
@@ -217,6 +216,11 @@ class Host:
             else:
                 state.due += 1
                 self.device.clock.at(due, partial(self._launch_late, packed, state, number))
+
+    def _due(self, queued: int) -> int:
+        """When the host has a frame, at its pace."""
+        begun_ns, begun_at = self._paced_from
+        return begun_ns + round((queued - begun_at) * self._pace_ns)
 
     def _launch_input(self, packed: int, state: StreamState, number: int) -> None:
         if self.first_input_ns is None:
@@ -299,6 +303,15 @@ class Host:
         if ahead >= left - batches * batch:
             return batches
         return (left - ahead) // batch - (ahead < batch)
+
+    def at_once(self, batch: int, ns: int, first: int, last: int) -> bool:
+        now = self.device.clock.time
+        # the last frame that a batch queues is due before it begins; what a batch adds is the same for all
+        return all(
+            self._due(state.queued + (number + 1) * batch - 1) < now + number * ns
+            for state in self.inputs.values()
+            for number in (first, last)
+        )
 
     def counters(self) -> Iterable[tuple[object, str]]:
         for state in self._states.values():

@@ -55,6 +55,11 @@ class HostPort(Protocol):
     def free_batches(self, batch: int) -> int:
         """How many batches that flow alike come before the last ones, which have to be played."""
 
+    def at_once(self, batch: int, ns: int, first: int, last: int) -> bool:
+        """Whether frames are queued the moment there is room, never when the host has them, in batches that each take
+        `ns`: from number `first` on (0: the next one, -1: the last one) to `last`.
+        """
+
     def counters(self) -> Iterable[tuple[object, str]]:
         """What the host counts, as (holder, attribute)."""
 

@@ -16,6 +16,7 @@ from emu.hw.config.logic import ConfigLogic
 from emu.hw.core import Core
 from emu.hw.edition import Edition
 from emu.hw.faults import Faults
+from emu.hw.frame_loop import FrameLoop
 from emu.hw.gating import Gates
 from emu.hw.hostmem import HostMemory
 from emu.hw.known_registers import known_registers
@@ -126,6 +127,7 @@ class Chip(Unit):
             probe=self.probe,
             held=self.logic.held,
         )
+        self.core.frame_in = FrameLoop(self.core, self.clock).frame_in
         self.cache = CacheUpdates()
         self.posted = Notifications()
         self._passages: dict[tuple[Flow, tuple[int, ...]], Passage] = {}

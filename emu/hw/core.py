@@ -75,6 +75,7 @@ class Core(Unit):
     labels: Mapping[int, StreamLabel] = field(default_factory=dict)
     asked_by_context: bool = False  # the contexts of the labels say which of them the host asked for
     transfers: dict[int, int] = field(default_factory=dict)
+    frame_in: Callable[[FramePass], None] | None = None  # asked instead of `jump` while a tracer watches
     interrupts: Callable[[int, Callable[[], None]], None] | None = None
     carried: Callable[[int, Content | None], Content | None] | None = None
     edges: dict[tuple[Direction, int], Edge] = field(default_factory=dict)
@@ -423,7 +424,7 @@ class Core(Unit):
         if finished:
             self.gates.completed(finished)
         if self.probe.tracer is not None:
-            self._told.done(finished, f"frame {one.first_frame + frame.index}", self.application)
+            self._told.done(finished, one.first_frame + frame.index, self.application)
         if one.finished:
             self._finish(one)
         elif finished or one.completed == one.batch:
@@ -456,6 +457,8 @@ class Core(Unit):
 
     def jump(self, one: FramePass) -> int:
         """Advance many frames of a steady, endless flow in one step; returns how many."""
+        if self.probe.tracer is not None and self.frame_in is not None:
+            self.frame_in(one)
         if not self.probe.skippable(1):
             return 0
         # frames that meet no others are the same behind none
@@ -476,6 +479,12 @@ class Core(Unit):
             frames = free - JUMP_TAIL - 2 * one.frames_inside
         if frames <= 0:
             return 0
+        self.pass_by(one, frames)
+        return frames
+
+    def pass_by(self, one: FramePass, frames: int) -> None:
+        """Count frames that pass in one step."""
+        assert self.host is not None
         edges = one.inputs + one.outputs
         for edge in edges:
             self._count(one, edge, frames)
@@ -491,7 +500,6 @@ class Core(Unit):
         self.nms.count_frames(one.network, frames)
         self.clusters.count_frames(one.network, frames)
         self.jumps += 1
-        return frames
 
     def _count(self, one: FramePass, edge: Edge, frames: int = 1) -> None:
         transfers, channel = frames * edge.transfers, edge.channel

@@ -22,7 +22,8 @@ from emu.hw.periodic import TurnLoop
 from emu.hw.probe import ActionHook, Observer, Probe
 from emu.hw.unit import Unit
 from emu.sequencer.program import Program
-from emu.trace.events import Event, Kind, Tracer
+from emu.trace.events import Event, Kind
+from emu.trace.tracer import Tracer
 from emu.wire.actions import ActionType
 from emu.wire.control import status_change
 from emu.wire.notifications import Notification
@@ -125,12 +126,18 @@ class Device(Chip):
 
     def control(self, request: bytes) -> bytes:
         """Serve one control message and return the reply; simulated time passes meanwhile."""
-        started = self.clock.time
-        reply, name, status = self.controls.serve(request)
+        started, tracer = self.clock.time, self.probe.tracer
+        if tracer is not None:
+            tracer.lasting = started
+        try:
+            reply, name, status = self.controls.serve(request)
+        finally:
+            if tracer is not None:
+                tracer.lasting = None
         for observer in self.probe.observers:
             observer.control(started, request, reply)
-        if self.probe.tracer is not None:
-            self.probe.tracer.emit(
+        if tracer is not None:
+            tracer.emit(
                 Event(
                     started,
                     Kind.CONTROL,

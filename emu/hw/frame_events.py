@@ -9,7 +9,8 @@ from emu.hw.cluster import Lcu
 from emu.hw.passes import FramePass
 from emu.hw.probe import Probe
 from emu.hw.vdma import Edge
-from emu.trace.events import Event, Kind, Subject, Tracer
+from emu.trace.events import Event, Kind, Subject, frame_cause
+from emu.trace.tracer import Tracer
 
 
 class FrameEvents:
@@ -18,21 +19,22 @@ class FrameEvents:
     def __init__(self, probe: Probe, clock: Clock) -> None:
         self._probe = probe
         self._clock = clock
-        self._subjects: dict[int, Subject] = {}  # of LCUs that are done, by their address
+        self._subjects: dict[int, dict[int, Subject]] = {}  # of LCUs that are done, by application and address
 
     @property
     def _tracer(self) -> Tracer:
         assert self._probe.tracer is not None
         return self._probe.tracer
 
-    def done(self, lcus: Iterable[Lcu], cause: str, application: int) -> None:
+    def done(self, lcus: Iterable[Lcu], frame: int, application: int) -> None:
         """LCUs have worked off what SWITCH_LCU_BATCH asked of them."""
-        now, emit = self._clock.time, self._tracer.emit
+        now, emit, cause = self._clock.time, self._tracer.emit, frame_cause(frame)
+        subjects = self._subjects.setdefault(application, {})
         for lcu in lcus:
-            subject = self._subjects.get(lcu.address)
-            if subject is None or subject.application != application:
+            subject = subjects.get(lcu.address)
+            if subject is None:
                 subject = Subject(Kind.UNIT, application, action="done", unit=lcu.describe())
-                self._subjects[lcu.address] = subject
+                subjects[lcu.address] = subject
             emit((now, subject, cause, "", 0, 0))
 
     def idle(self, task: str, cause: str, application: int) -> None:

@@ -107,6 +107,18 @@ class Link(Unit):
     def state(self, now: int) -> tuple[object, ...]:
         return tuple((round(one.left - one.rate * (now - one.since), 3), one.due - now) for one in self.active)
 
+    def standing(self, now: int) -> tuple[object, ...]:
+        """What comes of the transfers that are under way, relative to now."""
+        found = [(one.left, one.rate, one.most, one.early, now - one.since, one.due - now) for one in self.active]
+        return found, self._slowed, self._armed and self._armed - now
+
+    def move_on(self, ns: int) -> None:
+        """Everything is so much later."""
+        self._armed += ns if self._armed else 0
+        for one in self.active:
+            one.since += ns
+            one.due += ns
+
     def start(self, transfer: Transfer, size: int, most: float, early: float, done: Callable[[], None]) -> None:
         """Move `size` bytes from now on, at `most` bytes/ns and no more than the link's share.
 

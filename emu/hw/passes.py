@@ -7,10 +7,11 @@ has a buffer for it. How long a transfer takes is the link's business, when it m
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from math import ceil
+from math import ceil, gcd
 from typing import Protocol
 
 import simpy
@@ -31,6 +32,7 @@ _FRACTION = 40
 _ONE = 1 << _FRACTION
 _NEAR = 1 << 20
 _NEARLY = 1e-6  # ns
+_MOST_OF_A_ROUND = 16
 _APART = 2  # ns: what is nearer may meet for another frame, for whose place in a nanosecond is another one
 
 
@@ -158,6 +160,7 @@ class FramePass:
     reads_memory: bool = field(init=False)
     _coming: list[tuple[Edge, float]] = field(init=False)
     _interval: int = field(init=False)
+    inside: deque[Frame] = field(default_factory=deque)
     _planned: bool = False
 
     def __post_init__(self) -> None:
@@ -265,6 +268,7 @@ class FramePass:
             return
         early = self._keep_pace(now)
         frame = Frame(self.launched, now, early, len(self._coming), len(self.outputs))
+        self.inside.append(frame)
         self.launched += 1
         self.entering = True
         core.come(self, frame)
@@ -321,6 +325,40 @@ class FramePass:
             self.core.clock.call(self.core.clock.time + frames * self.period, self._on_time)
         self.completed += frames
         self.on_pace = self.in_step = 0
+
+    @property
+    def round_frames(self) -> int:
+        """Frames after which the next one is due at the same part of a nanosecond; 0: not after a few."""
+        frames = _ONE // gcd(self._interval, _ONE)
+        return frames if frames <= _MOST_OF_A_ROUND else 0
+
+    @property
+    def round_ns(self) -> int:
+        """How long those take at the pace."""
+        return self.round_frames * self._interval >> _FRACTION
+
+    def standing(self, now: int) -> tuple[object, ...]:
+        """Where its frames are, relative to now and to the one that enters next."""
+        due = (self.origin - now << _FRACTION) + self.launched * self._interval
+        inside = [
+            (self.launched - one.index, now - one.entered_at, one.early, one.coming, one.going,
+             0 if one.coming else now - one.came_at, one.came_early)
+            for one in self.inside
+        ]  # fmt: skip
+        edges = [(len(edge.leaving), edge.moving, edge.moved) for edge in (*self.inputs, *self.outputs)]
+        return due, inside, edges, self.entering, self._planned, self.blocked, self.starved, self.held
+
+    def move_on(self, frames: int, ns: int) -> None:
+        """What is inside comes so many frames, and so much, later."""
+        self.launched += frames
+        self.completed += frames
+        self.entered_at += ns
+        for one in self.inside:
+            one.index += frames
+            one.entered_at += ns
+            one.came_at += ns
+        for edge in self.outputs:
+            edge.free_at += ns
 
     @property
     def steady(self) -> int:
@@ -409,6 +447,7 @@ class FramePass:
         self._complete(frame)
 
     def _complete(self, frame: Frame) -> None:
+        self.inside.popleft()
         self.completed += 1
         stay = self.core.clock.time - frame.entered_at
         if abs(stay - self.stay) <= 1:

@@ -15,6 +15,7 @@ from emu.hw.chip import Chip
 from emu.hw.execution import Execution
 from emu.hw.unit import Counts, Unit, walk
 from emu.hw.vdma import Channel
+from emu.trace.rounds import COMPARED, RoundsOf
 
 
 class Repetition:
@@ -43,6 +44,12 @@ class Repetition:
         self._ended_at, self._duration, self._counts, self._deltas = now, duration, counts, deltas
         self._left = left
         return alike and duration is not None
+
+    @property
+    def duration(self) -> int:
+        """How long the last stretch took."""
+        assert self._duration is not None
+        return self._duration
 
     def advance(self, units: Sequence[Unit], times: int) -> int:
         """Count `times` more stretches like the last one; returns the time that they take."""
@@ -77,22 +84,43 @@ class BatchLoop:
     def skippable(self) -> int:
         """A batch has ended: how many equal ones can follow in one step."""
         chip, execution = self._chip, self._execution
-        host = chip.core.host
+        host, tracer = chip.core.host, chip.probe.tracer
         batches = 0 if host is None else host.free_batches(execution.batch)
-        batches = chip.probe.skippable(batches, execution.batch_index) if batches > 0 else 0
+        if host is not None and tracer is not None:
+            # a trace tells what the host queues: as much in each
+            batches = min(batches, host.free_frames() // execution.batch)
+        batches = chip.probe.skippable(batches, execution.batch_index, told=True) if batches > 0 else 0
         if batches <= 0:
             self._repetition.forget()
+            if tracer is not None:
+                tracer.forget_rounds(RoundsOf.BATCHES)
             return 0
+        if tracer is not None:
+            tracer.end_round(RoundsOf.BATCHES)
         units = self._units()
         # a host that catches up queues more than is taken, but only until its queue is full
         levels = [unit.levels() for unit in units]
-        steady = self._repetition.ended(execution.now, units, self._host_counts(), levels)
-        return batches if steady and chip.clock.quiet else 0
+        counts = self._host_counts()
+        if tracer is not None:
+            counts.append({"events": chip.clock.events})
+        steady = self._repetition.ended(execution.now, units, counts, levels)
+        if not steady or not chip.clock.quiet:
+            return 0
+        if tracer is None:
+            return batches
+        assert host is not None
+        ns = self._repetition.duration
+        told = host.at_once(execution.batch, ns, -COMPARED, batches - 1) and tracer.recurs(RoundsOf.BATCHES, ns)
+        return batches if told else 0
 
     def skip(self, batches: int) -> int:
         """Add `batches` batches to every counter; returns the time they take."""
         units = self._units()
         taken = self._repetition.advance(units, batches)
+        if self._chip.probe.tracer is not None:
+            self._chip.probe.tracer.repeat(batches)
+            # nobody acts before what was told
+            self._chip.clock.skip(taken, self._repetition.beside["events"] * batches)
         steps, channels = {}, {}
         for unit, delta in self._repetition.counted(units):
             if isinstance(unit, Channel) and unit.boundary:
@@ -128,20 +156,28 @@ class TurnLoop:
 
     def skippable(self, rounds: int) -> int:
         """A round has ended: how many of `rounds` to come can be added up, which are like it as the host sees them."""
-        chip = self._chip
-        rounds = chip.probe.skippable(rounds)
+        chip, tracer = self._chip, self._chip.probe.tracer
+        rounds = chip.probe.skippable(rounds, told=True)
         if rounds <= 0:
             self._repetition.forget()
+            if tracer is not None:
+                tracer.forget_rounds(RoundsOf.TURNS)
             return 0
+        if tracer is not None:
+            tracer.end_round(RoundsOf.TURNS)
         units, now = self._units(), chip.clock.time
         # the core has passes, which count the frames of the application's life: they end with its turn
         left = [(unit.levels(), unit.state(now)) for unit in units if unit is not chip.core]
         events = {"events": chip.clock.events}
         end = (left, len(chip.hazards), chip.clock.idle_ns)
-        return rounds if self._repetition.ended(now, units, (events,), end) else 0
+        if not self._repetition.ended(now, units, (events,), end):
+            return 0
+        return rounds if tracer is None or tracer.recurs(RoundsOf.TURNS, self._repetition.duration) else 0
 
     def skip(self, rounds: int) -> None:
         """Let the time of `rounds` rounds pass and count what they do."""
+        if self._chip.probe.tracer is not None:
+            self._chip.probe.tracer.repeat(rounds)
         # what is scheduled of the last turn finds the chip as that left it
         taken = self._repetition.advance(self._units(), rounds)
         self._chip.clock.skip(taken, self._repetition.beside["events"] * rounds)

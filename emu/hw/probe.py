@@ -13,8 +13,8 @@ from msgspec import Struct, field
 from emu.hw.application import Context, Step
 from emu.hw.unit import Tally
 from emu.hw.vdma import Channel, Edge
-from emu.trace.events import Tracer
 from emu.trace.hazards import Hazard
+from emu.trace.tracer import Tracer
 from emu.wire.breakpoints import Breakpoints
 
 ActionHook = Callable[[Context, Step], None]
@@ -80,14 +80,15 @@ class Probe(Struct, eq=False):
     actions: Tally = field(default_factory=lambda: Tally("actions"))
     statuses: Tally = field(default_factory=lambda: Tally("statuses"))
 
-    def skippable(self, wanted: int, batch: int | None = None) -> int:
+    def skippable(self, wanted: int, batch: int | None = None, told: bool = False) -> int:
         """How many of `wanted` things to come nobody has to see one by one.
 
-        They are frames of the list that runs, or whole batches from number `batch` on.
+        They are frames of the list that runs, or whole batches from number `batch` on. `told`: a tracer is told what
+        happens in them all the same.
         """
         if (
             self.one_by_one
-            or self.tracer is not None
+            or (self.tracer is not None and not told)
             or self.observers
             or self.action_hooks
             or self.context_hooks

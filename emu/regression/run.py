@@ -19,10 +19,10 @@ from emu.output import Output
 from emu.regression.golden import check_golden
 from emu.regression.status import OK, check_status
 from emu.sequencer.program import Direction
-from emu.trace.events import Tracer
 from emu.trace.hazards import HAZARDS, FoundHazard
 from emu.trace.reader import TraceReader
 from emu.trace.sinks.jsonl import JsonlSink
+from emu.trace.tracer import Tracer
 
 
 @dataclass(slots=True)

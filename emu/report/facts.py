@@ -35,9 +35,9 @@ from emu.sequencer.acceptance import acceptances
 from emu.sequencer.configuration import read_configuration
 from emu.sequencer.options import CompileOptions
 from emu.timing.estimate import Compiled, Conditions, Estimate, estimate_compiled
-from emu.trace.events import Tracer
 from emu.trace.fw_actions import is_fw_actions
 from emu.trace.reader import is_trace
+from emu.trace.tracer import Tracer
 
 Document = dict[str, Any]
 

@@ -5,7 +5,6 @@ Sinks receive events in batches, in the order of simulated time.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from operator import itemgetter
@@ -13,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 SCHEMA = "emu-trace"
 SCHEMA_VERSION = 1
+_FRAME = "frame "
 END = "end"  # kind of the last record of a file; a trace without it is cut off
 
 
@@ -101,6 +101,20 @@ def event_of(record: Record) -> Event:
     return Event(ns, it.kind, *place, cause, woke, size, -1, duration)
 
 
+time_of: Callable[[Record], int] = itemgetter(Event._fields.index("ns"))
+
+
+def frame_cause(number: int) -> str:
+    """The cause of what comes of a frame that is through."""
+    return f"{_FRAME}{number}"
+
+
+def frame_of_cause(cause: str) -> int:
+    """The number of the frame that a cause is; -1: it is none."""
+    number = cause.removeprefix(_FRAME)
+    return int(number) if number is not cause and number.isdecimal() else -1
+
+
 class Header(NamedTuple):
     """First record of a trace: what ran, where, how."""
 
@@ -122,68 +136,3 @@ class Sink(Protocol):
     def write(self, events: Sequence[Event]) -> None: ...
 
     def close(self) -> None: ...
-
-
-def _writer(sink: Sink) -> Callable[[Sequence[Record]], None]:
-    found: Callable[[Sequence[Record]], None] | None = getattr(sink, "write_records", None)
-    return found or (lambda records: sink.write([event_of(record) for record in records]))
-
-
-_time: Callable[[Record], int] = itemgetter(Event._fields.index("ns"))
-
-
-class Tracer:
-    """Collects events and hands them to the sinks in time order.
-
-    The firmware runs ahead of the event queue while nothing waits, so records can come out of order; everything
-    up to the queue's clock is final and is sorted (stably) before it goes out. `registers`: accesses to the registers
-    of a card are wanted too.
-    """
-
-    BATCH = 4096
-
-    def __init__(self, sinks: Sequence[Sink], clock: Callable[[], int], registers: bool = False) -> None:
-        self.registers = registers
-        self._sinks = sinks
-        self._writers = [_writer(sink) for sink in sinks]
-        self._clock = clock
-        self._pending: list[Record] = []
-        self._limit = self.BATCH
-        self._held = False
-        self.count = 0
-
-    def hold(self) -> None:
-        """Let nothing out before `begin`."""
-        self._held, self._limit = True, sys.maxsize
-
-    def begin(self) -> None:
-        """Begin now: what was told before is of no trace."""
-        self._pending.clear()
-        self._held, self._limit = False, self.BATCH
-
-    def emit(self, record: Record) -> None:
-        self._pending.append(record)
-        if len(self._pending) >= self._limit:
-            self._flush(self._clock())
-            # what is still ahead of the clock is not sorted again before as much has come on top
-            self._limit = self.BATCH + 2 * len(self._pending)
-
-    def close(self) -> None:
-        if self._held:
-            self._pending.clear()
-        self._flush(None)
-        for sink in self._sinks:
-            sink.close()
-
-    def _flush(self, until: int | None) -> None:
-        pending = self._pending
-        pending.sort(key=_time)
-        cut = len(pending)
-        if until is not None:
-            while cut and pending[cut - 1][0] > until:
-                cut -= 1
-        ready, self._pending = pending[:cut], pending[cut:]
-        self.count += len(ready)
-        if ready:
-            for write in self._writers:
-                write(ready)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from emu.card.calls import Name
-from emu.trace.events import Kind, Tracer
+from emu.trace.events import Kind
+from emu.trace.tracer import Tracer
 from tests.card.ioctl_client import made_up
 from tests.card.test_card import running
 from tests.host.test_pcie import OF_REGISTERS, Kept

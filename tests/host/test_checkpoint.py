@@ -29,7 +29,8 @@ from emu.host.session import RunRequest, RunResult, run_program
 from emu.host.spec import RunSpec
 from emu.hw.faults import Fault
 from emu.sequencer.program import Program
-from emu.trace.events import Event, Tracer
+from emu.trace.events import Event
+from emu.trace.tracer import Tracer
 from tests.conftest import DATA, ROOT, SHARED, needs_shared
 from tests.hw.lists import Lists, double, single, with_ddr
 

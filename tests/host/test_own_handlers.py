@@ -21,9 +21,10 @@ from emu.host.session import RunRequest, run_program
 from emu.hw.execution import Execution
 from emu.hw.handlers import HANDLERS, Handler
 from emu.hw.waits import Wait, at
-from emu.trace.events import Header, Tracer
+from emu.trace.events import Header
 from emu.trace.sinks.jsonl import JsonlSink
 from emu.trace.sinks.text import TextSink
+from emu.trace.tracer import Tracer
 from emu.wire.actions import (
     ACTIONS,
     U16,

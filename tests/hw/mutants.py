@@ -21,10 +21,10 @@ from emu.host.prepare import PreparedRun, prepare
 from emu.host.session import StalledError, run_program
 from emu.host.spec import RunSpec
 from emu.sequencer.program import ContextType, Program
-from emu.trace.events import Tracer
 from emu.trace.invariants import check
 from emu.trace.reader import TraceReader
 from emu.trace.sinks.jsonl import JsonlSink
+from emu.trace.tracer import Tracer
 from emu.wire.actions import ACTIONS, Action, ActionType, Role, make_action
 from emu.wire.lists import Repeated
 from emu.wire.wire import Wire, wire_of

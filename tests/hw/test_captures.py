@@ -13,7 +13,8 @@ import pytest
 from emu.errors import FirmwareError
 from emu.host.session import StalledError
 from emu.sequencer.program import Direction
-from emu.trace.events import Event, Kind, Tracer
+from emu.trace.events import Event, Kind
+from emu.trace.tracer import Tracer
 from emu.wire.status import FirmwareStatus
 from tests.conftest import SHARED, needs_shared
 from tests.hw.captures import capture_files, layout_of, loaded, run_capture

@@ -15,7 +15,8 @@ from emu.host.session import RunResult
 from emu.hw.faults import Fault
 from emu.hw.hostmem import HostMemory
 from emu.sequencer.program import DescriptorList, DescriptorProgram, Program
-from emu.trace.events import Event, Kind, Tracer
+from emu.trace.events import Event, Kind
+from emu.trace.tracer import Tracer
 from emu.wire.control import ContextSwitchStatus, change_context_switch_status
 from emu.wire.lists import TIMESTAMP_INIT, Entry
 from emu.wire.status import FirmwareStatus as S

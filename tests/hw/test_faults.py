@@ -12,7 +12,8 @@ from emu.host.session import RunResult, StalledError
 from emu.hw.faults import KINDS, At, Fault
 from emu.hw.payload import digest
 from emu.sequencer.program import Direction
-from emu.trace.events import Event, Kind, Tracer
+from emu.trace.events import Event, Kind
+from emu.trace.tracer import Tracer
 from emu.wire.status import FirmwareStatus as S
 from tests.hw.lists import (
     DDR_IN,

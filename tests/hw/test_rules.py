@@ -10,7 +10,8 @@ from emu.host.session import StalledError
 from emu.hw.device import Device
 from emu.hw.vdma import Edge
 from emu.sequencer.program import Direction
-from emu.trace.events import Event, Kind, Tracer
+from emu.trace.events import Event, Kind
+from emu.trace.tracer import Tracer
 from emu.wire.actions import ActionType
 from emu.wire.control import ContextSwitchStatus, change_context_switch_status, decode_response
 from tests.hw.lists import (

@@ -13,7 +13,8 @@ from emu.host.session import RunRequest, run_program
 from emu.hw.device import Device
 from emu.hw.execution import State
 from emu.hw.hostmem import HostMemory
-from emu.trace.events import Event, Kind, Tracer
+from emu.trace.events import Event, Kind
+from emu.trace.tracer import Tracer
 from emu.wire.control import ContextSwitchStatus, Opcode, change_context_switch_status, encode_request
 from tests.hw.lists import (
     INTER_IN,

@@ -19,7 +19,6 @@ from emu.hw.device import Device
 from emu.hw.hostmem import HostBuffer
 from emu.sequencer.compile import CompileOptions, compile_hef
 from emu.sequencer.program import Program
-from emu.trace.events import Tracer
 from tests.conftest import ROOT, SHARED, needs_shared
 from tests.hw.captures import state_of
 from tests.hw.lists import Lists, act, double, single, with_ddr
@@ -100,7 +99,6 @@ def test_turns_that_somebody_watches_are_played() -> None:
     frames = 20
     taken: list[tuple[int, int]] = []
     watches: list[dict[str, Any]] = [
-        {"tracer_for": lambda clock: Tracer([], clock)},
         {"keep_outputs": True},
         {"take": lambda group, frame, row, real: taken.append((group, frame))},
         {"outputs": lambda group, frame, inputs: {}},

@@ -15,7 +15,7 @@ from emu.hw.application import Context, Stamp, Step
 from emu.hw.device import Device
 from emu.hw.probe import Probe
 from emu.hw.vdma import Channel, Edge
-from emu.trace.events import Tracer
+from emu.trace.tracer import Tracer
 from emu.wire.breakpoints import Place
 from emu.wire.control import ContextSwitchStatus, change_context_switch_status
 from emu.wire.lists import TIMESTAMP_INIT
@@ -139,6 +139,8 @@ def test_skippable_is_the_one_question() -> None:
         assert probe.skippable(10) == probe.skippable(10, 5) == 10
         watch(probe)
         assert probe.skippable(10) == probe.skippable(10, 5) == 0, name
+        # what a trace knows of rounds that are not played, it is told
+        assert probe.skippable(10, told=True) == (10 if name == "tracer" else 0), name
     stamped = Probe(timestamp_batch=8)
     assert [stamped.skippable(10, batch) for batch in (0, 5, 7, 8, 9)] == [8, 3, 1, 0, 10]
     assert stamped.skippable(10) == 10

@@ -11,11 +11,12 @@ import pytest
 from emu.chips.chips import load
 from emu.errors import EmuError
 from emu.host.session import RunRequest, run_program
-from emu.trace.events import Header, Tracer
+from emu.trace.events import Header
 from emu.trace.hazards import HAZARDS
 from emu.trace.invariants import MAX_VIOLATIONS, RULES, check
 from emu.trace.reader import TraceReader
 from emu.trace.sinks.jsonl import JsonlSink
+from emu.trace.tracer import Tracer
 from tests.conftest import DATA
 from tests.hw.captures import capture_files, layout_of, loaded
 from tests.trace.helpers import TWO_CONTEXT, Cli, Record, actions, changed, records_of, traced, write_trace

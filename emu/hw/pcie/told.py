@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from emu.hw.probe import Access
-from emu.trace.events import Event, Kind, Tracer
+from emu.trace.events import Event, Kind
+from emu.trace.tracer import Tracer
 
 
 class Running(Protocol):

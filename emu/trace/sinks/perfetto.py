@@ -11,7 +11,7 @@ building objects.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import BinaryIO, NamedTuple
 
 from emu.trace.events import Event, Header, Kind, Occurrence, Record, Subject, event_of
@@ -46,7 +46,12 @@ def varint(value: int) -> bytes:
 
 # a timestamp as its low 14 bits, which change, and the rest, which seldom does (a varint may be longer than it need be)
 _LOW_BITS = [bytes((value & 0x7F | 0x80, value >> 7 | 0x80)) for value in range(1 << 14)]
-_HEADS = [_PACKET + varint(size) + _TIMESTAMP for size in range(1 << 10)]  # of packets of so many bytes
+
+
+@lru_cache(_CACHE_SIZE)
+def _head(size: int) -> bytes:
+    """What a packet of so many bytes begins with."""
+    return _PACKET + varint(size) + _TIMESTAMP
 
 
 def _field(tag: bytes, data: bytes) -> bytes:
@@ -57,6 +62,23 @@ def _text(tag: bytes, text: str) -> bytes:
     return _field(tag, text.encode())
 
 
+@lru_cache(_CACHE_SIZE)
+def _body(event_type: bytes, track: int, name: str = "", category: str = "", extra: bytes = b"") -> bytes:
+    """Everything of a packet but its time."""
+    event = event_type + _TRACK + varint(track)
+    if name:
+        event += _text(_EVENT_NAME, name)
+    if category:
+        event += _text(_CATEGORY, category)
+    return _SEQUENCE + _field(_TRACK_EVENT, event + extra)
+
+
+@lru_cache(_CACHE_SIZE)
+def _counter(track: int, value: int) -> bytes:
+    """The packet of a counter that comes to a value."""
+    return _body(_COUNT, track, extra=_COUNTER_VALUE + varint(max(0, value)))
+
+
 class PerfettoSink:
     """Writes a perfetto trace to a binary stream. Memory grows with the number of tracks, not of events."""
 
@@ -65,8 +87,6 @@ class PerfettoSink:
         self._runtime = header.runtime
         self._tracks: dict[str, int] = {}
         self._out: list[bytes] = []
-        self._ends: dict[int, bytes] = {}
-        self._bodies: dict[tuple[bytes, int, str, str, bytes], bytes] = {}
         self._actions: dict[tuple[Subject, str, str, int], _Action] = {}
         self._started: dict[str, tuple[int, _Action]] = {}
         self._flows = 0
@@ -77,6 +97,7 @@ class PerfettoSink:
         self._lcus_on: dict[str, set[str]] = {}
         self._last_ns = 0
         self._high, self._high_bytes = 0, b"\0"
+        self._beside_body = len(_TIMESTAMP) + 2 + len(self._high_bytes)
         name = f"{header.model} on {header.device}, runtime {header.runtime}"
         process = varint(_PROCESS_ID)
         self._root = self._describe("process", _field(_PROCESS, b"\x08" + process + _text(b"\x32", name)), "")
@@ -95,16 +116,15 @@ class PerfettoSink:
                 _WRITERS[event.kind](self, event)
         self._last_ns = records[-1][0]
         self._hand_on()
-        for known in (self._bodies, self._actions):
-            if len(known) > _CACHE_SIZE:
-                known.clear()
+        if len(self._actions) > _CACHE_SIZE:
+            self._actions.clear()
 
     def close(self) -> None:
         for track in list(self._open):
             self._close(track, self._last_ns)
         for context, count in self._contexts_open.items():
             for _ in range(count):  # the device stands in it for ever
-                self._emit(self._last_ns, self._end(context))
+                self._emit(self._last_ns, _body(_END, context))
         self._started.clear()
         self._hand_on()
         self._stream.flush()
@@ -158,42 +178,38 @@ class PerfettoSink:
         high = ns >> 14
         if high != self._high:
             self._high, self._high_bytes = high, varint(high)
-        size = len(_TIMESTAMP) + 2 + len(self._high_bytes) + len(body)
-        head = _HEADS[size] if size < len(_HEADS) else _PACKET + varint(size) + _TIMESTAMP
-        self._out += (head, _LOW_BITS[ns & 0x3FFF], self._high_bytes, body)
+            self._beside_body = len(_TIMESTAMP) + 2 + len(self._high_bytes)
+        self._out += (_head(self._beside_body + len(body)), _LOW_BITS[ns & 0x3FFF], self._high_bytes, body)
+
+    def _slice(self, begun: int, ended: int, body: bytes, end: bytes) -> None:
+        """Two packets; most slices lie within what the high bits of a time say."""
+        if begun >> 14 != self._high or ended >> 14 != self._high:
+            self._emit(begun, body)
+            self._emit(ended, end)
+            return
+        beside, high = self._beside_body, self._high_bytes
+        self._out += (
+            _head(beside + len(body)),
+            _LOW_BITS[begun & 0x3FFF],
+            high,
+            body,
+            _head(beside + len(end)),
+            _LOW_BITS[ended & 0x3FFF],
+            high,
+            end,
+        )
 
     def _replace(self, at: int, body: bytes) -> None:
         """Give the packet whose pieces begin at `at` another body."""
-        size = len(_TIMESTAMP) + 2 + len(self._out[at + 2]) + len(body)
-        self._out[at] = _HEADS[size] if size < len(_HEADS) else _PACKET + varint(size) + _TIMESTAMP
+        self._out[at] = _head(len(_TIMESTAMP) + 2 + len(self._out[at + 2]) + len(body))
         self._out[at + 3] = body
-
-    def _body(self, event_type: bytes, track: int, name: str, category: str = "", extra: bytes = b"") -> bytes:
-        """Everything of a packet but its time."""
-        key = (event_type, track, name, category, extra)
-        known = self._bodies.get(key)
-        if known is not None:
-            return known
-        event = event_type + _TRACK + varint(track)
-        if name:
-            event += _text(_EVENT_NAME, name)
-        if category:
-            event += _text(_CATEGORY, category)
-        found = self._bodies[key] = _SEQUENCE + _field(_TRACK_EVENT, event + extra)
-        return found
-
-    def _end(self, track: int) -> bytes:
-        body = self._ends.get(track)
-        if body is None:
-            body = self._ends[track] = self._body(_END, track, "")
-        return body
 
     def _count(self, ns: int, key: str, value: int, parent: str, unit: int, name: str = "") -> None:
         track = self._track(key, parent, unit, name)
-        self._emit(ns, self._body(_COUNT, track, "", extra=_COUNTER_VALUE + varint(max(0, value))))
+        self._emit(ns, _counter(track, value))
 
     def _instant(self, ns: int, track: int, name: str, category: str, extra: bytes = b"") -> None:
-        self._emit(ns, self._body(_INSTANT, track, name, category, extra))
+        self._emit(ns, _body(_INSTANT, track, name, category, extra))
 
     def _begin(self, track: str, name: str, category: str, parent: str, ns: int) -> None:
         """Open the one slice that a unit's track holds at a time."""
@@ -201,11 +217,11 @@ class PerfettoSink:
         if track in self._open:
             self._close(track, ns)
         self._open[track] = name
-        self._emit(ns, self._body(_BEGIN, uuid, name, category))
+        self._emit(ns, _body(_BEGIN, uuid, name, category))
 
     def _close(self, track: str, ns: int) -> None:
         if self._open.pop(track, None) is not None:
-            self._emit(ns, self._end(self._tracks[track]))
+            self._emit(ns, _body(_END, self._tracks[track]))
 
     # -- events
 
@@ -226,8 +242,7 @@ class PerfettoSink:
             self._started[action.starts] = len(self._out), action
         elif action.ends and action.ends in self._started:
             body = self._with_flow(action)
-        self._emit(ns - duration, body)
-        self._emit(ns, action.end)
+        self._slice(ns - duration, ns, body, action.end)
         if action.effect is not None:
             action.effect(ns)
 
@@ -248,7 +263,7 @@ class PerfettoSink:
         return _Action(
             _SEQUENCE + _field(_TRACK_EVENT, event),
             _SEQUENCE + _TRACK_EVENT + varint(size) + event + flow,
-            self._end(track),
+            _body(_END, track),
             starts,
             ends,
             self._effect(subject.action, arguments) if subject.action in _UNIT_ACTIONS else None,
@@ -296,12 +311,12 @@ class PerfettoSink:
     def _context_begin(self, event: Event) -> None:
         track = self._context(event)
         note = _annotation("application", max(0, event.application))
-        self._emit(event.ns, self._body(_BEGIN, track, event.context, "context", note))
+        self._emit(event.ns, _body(_BEGIN, track, event.context, "context", note))
         self._contexts_open[track] = self._contexts_open.get(track, 0) + 1
 
     def _context_end(self, event: Event) -> None:
         track = self._context(event)
-        self._emit(event.ns, self._end(track))
+        self._emit(event.ns, _body(_END, track))
         self._contexts_open[track] = self._contexts_open.get(track, 0) - 1
 
     def _control(self, event: Event) -> None:
@@ -375,6 +390,7 @@ class _Action(NamedTuple):
     effect: Callable[[int], None] | None
 
 
+@lru_cache(_CACHE_SIZE)
 def _annotation(name: str, value: int | str) -> bytes:
     if isinstance(value, str):
         return _field(_ANNOTATION, _text(_ANNOTATION_NAME, name) + _text(_ANNOTATION_TEXT, value))
