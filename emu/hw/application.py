@@ -79,7 +79,7 @@ class Entry(Struct):
     repeated: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Context(Unit):
     """One stored context: its bytes, its steps, and what was measured."""
 
@@ -225,7 +225,7 @@ class Context(Unit):
         return [step for step in self.steps if step.type in wanted]
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Application:
     """One network group as stored in the device; `contexts` in the firmware's index order."""
 

@@ -11,8 +11,9 @@ from emu.hw.application import Application, Context
 from emu.hw.border import CoreModel, Model, StreamLabel
 from emu.hw.clock import NEVER, Clock
 from emu.hw.cluster import Clusters
-from emu.hw.config.channels import FAMILIES, Bus, ConfigChannel, ConfigManager, Fetched, RunCache
+from emu.hw.config.channels import Bus, ConfigChannel, ConfigManager
 from emu.hw.config.logic import ConfigLogic
+from emu.hw.config.runs import FAMILIES, Fetched, RunCache
 from emu.hw.core import Core
 from emu.hw.edition import Edition
 from emu.hw.faults import Faults
@@ -38,7 +39,7 @@ from emu.wire.notifications import Notification, start_update_cache_offset
 from emu.wire.wire import wire_of
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Notifications(Unit):
     """What the device told the host unasked."""
 

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Protocol
 
 from msgspec import Struct
 
@@ -32,7 +32,7 @@ MAX_CLUSTERS = 8
 _WORD = struct.Struct("<I")
 
 
-class Region(NamedTuple):
+class Region(Struct, frozen=True):
     """A named range of addresses, `[base, base + size)`."""
 
     name: str
@@ -60,7 +60,7 @@ def lcu_address(cluster: int, lcu: int) -> int:
     return block + LCU_ENABLE_OFFSET
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class RegionUse(Unit):
     """What was written into one region."""
 
@@ -119,7 +119,7 @@ class MemoryDifference(Struct, frozen=True):
     after: bytes | None
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class AddressSpace(Unit):
     """See the module. `read_before_write` lists addresses that were read while nothing had been written there.
 

@@ -19,7 +19,7 @@ from emu.hw.config.agreement import hazards_of
 from emu.hw.config.agreement_order import order_hazards
 from emu.hw.config.ccw import decode_checked
 from emu.hw.config.execute import Executor
-from emu.hw.config.l3 import L3
+from emu.hw.config.l3 import L3, Size
 from emu.hw.config.listing import listing
 from emu.hw.config.overwriting import overwriting_hazards
 from emu.hw.config.records import read_run
@@ -81,7 +81,7 @@ def test_a_block_that_is_written_twice_has_its_bytes_once() -> None:
     blocks = L3(False)
     blocks.write(3, 0, memoryview(bytes(64)), None)
     blocks.write(3, 0, memoryview(bytes(64)), None)
-    assert blocks.sizes[3] == (128, False)
+    assert blocks.sizes[3] == Size(128, False)
 
 
 def test_a_piece_that_another_covers_does_not_tell_contents_apart() -> None:

@@ -30,7 +30,7 @@ LCU_BASE, LCU_STRIDE = 0x800000, 0x20000
 _NAME = re.compile(r"(?:cluster (\d{1,2}) )?(.+?)(?: (\d{1,5}))? \+0x([0-9A-Fa-f]{1,8})")
 
 
-class Bank(NamedTuple):
+class Bank(Struct, frozen=True):
     """`units` equal units of a kind in a cluster's window: unit i at `base + i * stride`."""
 
     unit: str
@@ -56,7 +56,7 @@ class Place(NamedTuple):
         return f"{' '.join(parts)} +{self.offset:#X}".replace("0X", "0x")
 
 
-class System(NamedTuple):
+class System(Struct, frozen=True):
     """A block of system registers, `[base, base + size)`."""
 
     name: str

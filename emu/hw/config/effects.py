@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from emu.hw.config.addresses import LCU_BASE, LCU_STRIDE, LCUS, ChipMap
@@ -28,7 +29,7 @@ def distinct(numbers: NDArray[np.int64], limit: int) -> list[int]:
     return [int(number) for number in np.flatnonzero(seen)]
 
 
-class WrongCode(NamedTuple):
+class WrongCode(Struct, frozen=True):
     """Instructions of an LCU whose error code is wrong: the offset of the first in the LCU's block, and how many.
 
     `bit` is the one bit of the first (8 * byte + bit) that was flipped, where it was one.

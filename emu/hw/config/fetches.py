@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from emu.hw.config.ccw import Image, Run
 from emu.hw.config.channels import Bus, ConfigChannel, ConfigManager
 
@@ -21,7 +23,7 @@ class Place(NamedTuple):
     expected_bursts: int
 
 
-class Fetches(NamedTuple):
+class Fetches(Struct, frozen=True):
     """Several fetches of bursts, and what they come to where their channels stand as in `channels`.
 
     `channels` are (stream, how far it is before, what it reads, how far it is behind). `each` is (instant behind the

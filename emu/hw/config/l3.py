@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
+from msgspec import Struct
 
 from emu.hw.config.addresses import L3_BLOCK
 from emu.hw.config.compression import Compressed, Plain, decompress_each
@@ -72,7 +73,7 @@ class Block:
         return list(zip(self._starts, self._ends, strict=True))
 
 
-class Size(NamedTuple):
+class Size(Struct, frozen=True):
     """How much configuration came for a block: bytes as they stand in the file, and whether they are compressed."""
 
     bytes: int

@@ -12,10 +12,10 @@ from typing import TypeAlias
 import xxhash
 
 from emu.chips import chips
-from emu.hw.config.channels import FAMILIES, RunCache
 from emu.hw.config.execute import Executor
 from emu.hw.config.lists import numbered_steps
 from emu.hw.config.records import is_well_formed, read_records
+from emu.hw.config.runs import FAMILIES, RunCache
 from emu.hw.hostmem import HostMemory
 from emu.sequencer.configuration import CcwRecords, Step, TriggerSequencer
 from emu.sequencer.program import ContextType, NetworkGroupProgram, Program
