@@ -176,6 +176,7 @@ UNUSED_BY_A_RUN = (
     "emu.graph",
     "emu.images",
     "emu.reference.reference",
+    "emu.hw.faults",
     "emu.timing.estimate",
     "emu.trace.sinks",
     "emu.trace.record",

@@ -79,7 +79,7 @@ class Entry(Struct):
     repeated: bool = False
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Context(Unit):
     """One stored context: its bytes, its steps, and what was measured."""
 
@@ -104,7 +104,7 @@ class Context(Unit):
     simulated_ns: int = 0
     config_bytes: int = 0
     data_bytes: int = 0
-    _subjects: dict[int, list[Subject]] = field(default_factory=dict, repr=False)
+    _subjects: dict[int, list[Subject]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.name = f"dynamic_{self.index}" if self.type is ContextType.DYNAMIC else self.type.name.lower()

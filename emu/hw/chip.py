@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from emu.chips.chips import Profile
 from emu.hw.application import Application, Context
@@ -16,7 +16,6 @@ from emu.hw.config.logic import ConfigLogic
 from emu.hw.config.runs import FAMILIES, Fetched, RunCache
 from emu.hw.core import Core
 from emu.hw.edition import Edition
-from emu.hw.faults import Faults
 from emu.hw.gating import Gates
 from emu.hw.hostmem import HostMemory
 from emu.hw.known_registers import known_registers
@@ -38,8 +37,11 @@ from emu.wire.lists import TIMESTAMP_INIT
 from emu.wire.notifications import Notification, start_update_cache_offset
 from emu.wire.wire import wire_of
 
+if TYPE_CHECKING:
+    from emu.hw.faults import Faults
 
-@dataclass(eq=False, slots=True)
+
+@dataclass(eq=False, repr=False, slots=True)
 class Notifications(Unit):
     """What the device told the host unasked."""
 
@@ -62,7 +64,7 @@ class Notifications(Unit):
         self.posted += 1
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Chip(Unit):
     """The units of one chip. `profile` says which, `runtime` (by its file) which firmware generation it speaks.
 

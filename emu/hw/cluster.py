@@ -43,7 +43,7 @@ class FrameCount(Struct, eq=False):
     lcus: list[Lcu] = struct_field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Lcu(Unit):
     """One layer control unit; it needs `target` of the frames that it counts."""
 
@@ -90,7 +90,7 @@ class Lcu(Unit):
         return self.enabled, self.armed, self.network, done, self.target, self.frames
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Sequencer(Unit):
     """The sequencer of a cluster: its last configuration stays visible; `done_at` is None until triggered."""
 
@@ -117,7 +117,7 @@ class Sequencer(Unit):
         return self.triggered
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Cluster(Unit):
     """One cluster: its sequencer, and those of its LCUs that were ever named."""
 

@@ -6,6 +6,7 @@ memory is opaque, its bytes are None and only their count is real.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
@@ -16,11 +17,10 @@ from msgspec import Struct, field
 from emu.hw.gather import Piece, gathered
 from emu.hw.payload import Content, Payload
 from emu.sequencer.program import DescriptorProgram, Program
+from emu.sequencer.segments import Segments
 
-Segments = tuple[memoryview | bytes, ...]
 
-
-class SourceStretch(NamedTuple):
+class SourceStretch(Struct, frozen=True):
     """`size` bytes of what a buffer was filled with, from `offset` on."""
 
     segments: Segments
@@ -41,7 +41,7 @@ class HostBuffer(Struct):
     version: int = 0  # grows with every write, so that what was read can be known to hold still
     torn: set[tuple[int, int]] = field(default_factory=set)
     shared: bool = False  # writes have overlapped
-    _ends: list[int] = field(default_factory=list)
+    _ends: array[int] = field(default_factory=lambda: array("Q"))
 
     @property
     def opaque(self) -> bool:
@@ -91,7 +91,7 @@ class HostBuffer(Struct):
         """Pieces of the segments alone."""
         ends = self._ends
         if not ends and segments:
-            ends = self._ends = list(accumulate(map(len, segments)))
+            ends = self._ends = array("Q", accumulate(map(len, segments)))
         if not offset and ends and ends[-1] <= size:
             return list(segments)
         first, last = bisect_right(ends, offset), bisect_left(ends, offset + size)

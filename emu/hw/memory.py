@@ -60,7 +60,7 @@ def lcu_address(cluster: int, lcu: int) -> int:
     return block + LCU_ENABLE_OFFSET
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(slots=True)
 class RegionUse(Unit):
     """What was written into one region."""
 
@@ -119,7 +119,7 @@ class MemoryDifference(Struct, frozen=True):
     after: bytes | None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class AddressSpace(Unit):
     """See the module. `read_before_write` lists addresses that were read while nothing had been written there.
 

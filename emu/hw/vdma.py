@@ -58,7 +58,7 @@ class HostBufferInfo(NamedTuple):
         return -(-self.bytes_in_pattern // self.desc_page_size)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Channel(Unit):
     """One channel. `host_opened`: its host side runs, `boundary`: the host's driver opened it.
 
@@ -253,7 +253,7 @@ class Edge:
         return f"{self.kind.value} stream {self.stream} on {self.channel.describe()}"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Engine(Unit):
     """One DMA engine and those of its channels that were ever named."""
 
@@ -271,7 +271,7 @@ class Engine(Unit):
         """Its channels are all that it has."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Vdma(Unit):
     """All channels of the chip by packed id."""
 

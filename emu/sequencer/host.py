@@ -12,6 +12,7 @@ from emu.errors import HailoError, HailoStatus, UsageError
 from emu.hef.formats import align_up
 from emu.sequencer.program import ContinuousBuffer, DescriptorList, DescriptorProgram
 from emu.sequencer.requirements import Requirements
+from emu.sequencer.segments import Segments
 
 DESCRIPTOR_LIST_BASE = 0x1000_0000
 DESCRIPTOR_LIST_STRIDE = 0x10_0000
@@ -44,8 +45,6 @@ _NOT_SIMULATED = {"HAILO_HW_INFER_ALLOW_DDR_PORTALS_OVER_SRAM": ("", "0"), "HAIL
 
 # min(page of the host, 32 KiB); the library's own limit (vdma.md 2.4)
 _DRIVERS_LARGEST_PAGE, _LARGEST_PAGE = 32768, 4096
-
-Segments = tuple[memoryview | bytes, ...]
 
 
 class HostSettings(Struct, frozen=True):

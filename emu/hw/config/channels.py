@@ -87,7 +87,7 @@ class Bus(ConfigBus, Unit):
         return (passed(self.idle_at, now),)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class ConfigManager(Unit):
     """All config channels of the chip. `opaque_bytes` were moved without being understood."""
 

@@ -47,7 +47,7 @@ _SEEN_RUNNING = frozenset(
 )
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class ConfigLogic(Unit):
     """Config-done latches, sequencers' programs and what is wrong with them.
 
