@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from msgspec.structs import replace
+
 from emu.chips.chips import Profile
 from emu.hw.application import Application, Context
 from emu.hw.border import CoreModel, Model, StreamLabel
@@ -60,7 +62,7 @@ class Notifications(Unit):
         return (self.posted,)
 
     def post(self, notification: Notification) -> None:
-        self.sent.append(notification._replace(sequence=self.posted))
+        self.sent.append(replace(notification, sequence=self.posted))
         self.posted += 1
 
 

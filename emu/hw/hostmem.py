@@ -10,7 +10,6 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -179,7 +178,7 @@ class Extent(Struct, frozen=True):
     device_interrupt: bool = False
 
 
-class Stretch(NamedTuple):
+class Stretch(Struct, frozen=True):
     """`size` bytes of a buffer from `offset` on."""
 
     buffer: HostBuffer

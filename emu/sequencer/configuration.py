@@ -34,7 +34,7 @@ class WaitConfigDone(Struct, frozen=True):
     interrupt: int
 
 
-class TriggerSequencer(NamedTuple):
+class TriggerSequencer(Struct, frozen=True):
     """enable_sequencer; `l2_write` are l2_write_0..3, the bitmaps one bit a unit (chip-config.md 5)."""
 
     cluster: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import eq
 from typing import TypeAlias, overload
 
 from emu.hef.operations import ActionWriteDataCcwPtr
@@ -21,6 +22,10 @@ class FileSegments(Sequence[memoryview]):
     def __init__(self, file: memoryview, pointers: Sequence[ActionWriteDataCcwPtr]) -> None:
         self._file = file
         self._pointers = pointers
+
+    def __eq__(self, other: object) -> bool:
+        """As tuples of views are: programs of one file that was opened twice are equal."""
+        return isinstance(other, FileSegments) and len(self) == len(other) and all(map(eq, self, other))
 
     def __len__(self) -> int:
         return len(self._pointers)

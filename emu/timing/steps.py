@@ -70,8 +70,9 @@ def steps_of(stretches: Sequence[Stretch], profile: Profile, action_ns: Mapping[
     order = StartOrder()
     fetches: list[tuple[float, float]] = []
     ns = 0.0
-    for actions, event, amount, started in stretches:
-        ns += sum(action_ns[name] * count for name, count in actions)
+    for stretch in stretches:
+        ns += sum(action_ns[name] * count for name, count in stretch.actions)
+        event, amount = stretch.event, stretch.amount
         program, starts = 0, []
         if event is Event.FETCH:
             fetches.append((ns, amount))
@@ -87,7 +88,7 @@ def steps_of(stretches: Sequence[Stretch], profile: Profile, action_ns: Mapping[
             event = Event.PROGRAM if program else Event.CONFIG
         elif event is Event.PROGRAM:
             program = order.next_done(int(amount))
-        starts += [(program_ns(profile, one.words), order.start(one)) for one in started]
+        starts += [(program_ns(profile, one.words), order.start(one)) for one in stretch.starts]
         if starts or event not in _JUST_LASTS:
             found.append(Step(tuple(fetches), ns, event, program, tuple(starts)))
             fetches, ns = [], 0.0

@@ -239,7 +239,7 @@ def test_pages_of_l2_that_a_program_writes() -> None:
     configuration = example()
     preliminary, *others = configuration.lists
     steps = tuple(
-        step._replace(active_l2=0b1001, l2_write=(0b10 << 6, 0, 0, 0)) if isinstance(step, TriggerSequencer) else step
+        replace(step, active_l2=0b1001, l2_write=(0b10 << 6, 0, 0, 0)) if isinstance(step, TriggerSequencer) else step
         for step in preliminary.steps
     )
     (entry,) = chip_report(replace(configuration, lists=(replace(preliminary, steps=steps), *others)))

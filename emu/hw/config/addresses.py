@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -39,7 +38,7 @@ class Bank(Struct, frozen=True):
     units: int
 
 
-class Place(NamedTuple):
+class Place(Struct, frozen=True):
     """Where an address lies: a unit (of a cluster, or of the system with `cluster` None), its number, the offset.
 
     `number` is None where the unit is the only one of its kind.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xxhash
@@ -25,7 +25,7 @@ def _digest(data: Any, seed: int = 0) -> int:
 _MOST_PIECES = 64  # of a block that are told apart by content; beyond, any further write makes it another
 
 
-class Piece(NamedTuple):
+class Piece(Struct, frozen=True):
     """One write into a block: offset, the bytes as they came, and the symbols by which to decode them (None: plain)."""
 
     offset: int

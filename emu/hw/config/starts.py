@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import xxhash
+from msgspec.structs import astuple
 
 from emu.chips import chips
 from emu.hw.config.execute import Executor
@@ -63,7 +64,7 @@ def _digest(family: str, lists: Sequence[Steps]) -> int:
                 found.update(f"{number} {step.channel} {len(step.data)} ".encode())
                 found.update(step.data)
             elif isinstance(step, TriggerSequencer):
-                found.update(f"{number} {tuple(step)} ".encode())
+                found.update(f"{number} {astuple(step)} ".encode())
     return found.intdigest()
 
 
