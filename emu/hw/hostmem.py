@@ -6,7 +6,6 @@ memory is opaque, its bytes are None and only their count is real.
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
@@ -40,7 +39,7 @@ class HostBuffer(Struct):
     version: int = 0  # grows with every write, so that what was read can be known to hold still
     torn: set[tuple[int, int]] = field(default_factory=set)
     shared: bool = False  # writes have overlapped
-    _ends: array[int] = field(default_factory=lambda: array("Q"))
+    _ends: list[int] = field(default_factory=list)
 
     @property
     def opaque(self) -> bool:
@@ -90,7 +89,7 @@ class HostBuffer(Struct):
         """Pieces of the segments alone."""
         ends = self._ends
         if not ends and segments:
-            ends = self._ends = array("Q", accumulate(map(len, segments)))
+            ends = self._ends = list(accumulate(map(len, segments)))
         if not offset and ends and ends[-1] <= size:
             return list(segments)
         first, last = bisect_right(ends, offset), bisect_left(ends, offset + size)

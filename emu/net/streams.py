@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from emu.hef.enums import EdgeConnectionType
 from emu.hef.formats import FormatOrder, QuantInfo, Shape
 from emu.hef.layers import LayerInfo, StreamDirection
 
 
-class StreamKey(Struct, frozen=True):
+class StreamKey(NamedTuple):
     """A stream of a core-op: the dynamic context that it belongs to and its index in the system."""
 
     context: int
     sys_index: int
 
 
-class NetStream(Struct, frozen=True):
+class NetStream(NamedTuple):
     """A stream of one context: shapes in elements, order, bytes of an element and of a frame, as the device has them.
 
     `connection` says whether it leads to the host, to another context or to DDR; `giver` is the output stream whose
