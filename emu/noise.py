@@ -23,26 +23,30 @@ BLOCK = 1 << 13  # words: 64 KiB, which stays in a core's cache
 _threads = threading.local()
 
 
-def noise(key: bytes, size: int) -> bytes:
-    """`size` bytes that follow from `key`; a longer stream of a key begins with its shorter ones.
+def noise(key: bytes, size: int, offset: int = 0) -> bytes:
+    """`size` bytes from `offset` on of the stream that follows from `key`; what lies before them is not made.
 
     Words 0 to `BLOCK` - 1 are SFC64's, A; its next `BLOCK` - 1 are B. Block n behind the first is A xor B from place
     n - 1 on, B repeating.
     """
     import numpy as np
 
-    words = -(-size // WORD)
+    end = offset + size
+    words = -(-end // WORD)
     if words <= BLOCK:
-        return _sfc64(key, words).tobytes()[:size]
+        return _sfc64(key, words).tobytes()[offset:end]
     raw = _sfc64(key, 2 * BLOCK - 1)
     first, second = raw[:BLOCK], np.concatenate([raw[BLOCK:], raw[BLOCK:]])
     out = np.empty(BLOCK, np.uint64)
     found = io.BytesIO()  # one large buffer: a second one would be given back to the system, and zeroed, every time
-    found.write(first.data)
-    for block in range((size - 1) // (BLOCK * WORD)):
-        turn = block % (BLOCK - 1)
-        np.bitwise_xor(first, second[turn : turn + BLOCK], out=out)
-        found.write(out.view(np.uint8).data[: size - found.tell()])
+    begin, within = divmod(offset, BLOCK * WORD)
+    for block in range(begin, -(-end // (BLOCK * WORD))):
+        if block:
+            turn = (block - 1) % (BLOCK - 1)
+            np.bitwise_xor(first, second[turn : turn + BLOCK], out=out)
+        made = out if block else first
+        found.write(made.view(np.uint8).data[within : within + size - found.tell()])
+        within = 0
     return found.getvalue()
 
 

@@ -29,9 +29,11 @@ def drive(name: str, finds: Finds, corpus: Path, *, seconds: float | None, runs:
 
     instrument(packages_of(name))
     target = load(name)
+    seeds = target.seeds()
     if not any(make_folder(corpus).iterdir()):
-        for number, data in enumerate(target.seeds()):
+        for number, data in enumerate(seeds):
             write(corpus / f"seed-{number:03d}", data)
+    target.judge(seeds[0])  # what it loads is instrumented, which would count as the time of the first input
     outcomes: Counter[str] = Counter()
 
     def judge(data: bytes) -> None:

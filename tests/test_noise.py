@@ -50,15 +50,20 @@ def test_as_written_down(key: bytes) -> None:
 
 def test_b_comes_round() -> None:
     """Far behind the first block both streams have turned over: a place that is worked out by itself."""
-    blocks = BLOCK + 2
-    found = noise(KEY, blocks * BLOCK * WORD)
     stream = sfc64(KEY)
     words = list(itertools.islice(stream, 2 * BLOCK - 1))
     a, b = words[:BLOCK], words[BLOCK:]
-    for block in (BLOCK - 1, BLOCK, blocks - 1):
+    for block in (BLOCK - 1, BLOCK, BLOCK + 1):
         for at in (0, 1, BLOCK - 1):
-            start = (block * BLOCK + at) * WORD
-            assert int.from_bytes(found[start : start + WORD], "little") == a[at] ^ b[(block - 1 + at) % len(b)]
+            found = noise(KEY, WORD, (block * BLOCK + at) * WORD)
+            assert int.from_bytes(found, "little") == a[at] ^ b[(block - 1 + at) % len(b)]
+
+
+def test_a_part_is_what_it_is_of_the_whole() -> None:
+    whole = noise(KEY, 4 * BLOCK * WORD + 100)
+    edges = [0, 1, 9, BLOCK * WORD - 1, BLOCK * WORD, BLOCK * WORD + 3, 3 * BLOCK * WORD, len(whole) - 1, len(whole)]
+    for begin, end in itertools.combinations_with_replacement(edges, 2):
+        assert noise(KEY, end - begin, begin) == whole[begin:end], (begin, end)
 
 
 def test_every_byte_is_as_likely_as_any_other() -> None:

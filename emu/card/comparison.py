@@ -73,7 +73,7 @@ class Comparison(Struct):
 
     def _context(self, ours: ContextProgram, theirs: Context) -> str:
         a = [located.entry for located in self.wire.decode(ours.action_list)]
-        b = [located.entry for located in self.wire.decode(theirs.action_list)]
+        b = [located.entry for located in self.wire.decode(theirs.actions.data)]
         for number, (compiled, sent) in enumerate(zip(a, b, strict=False)):
             different = self._entry(compiled, sent)
             if different:

@@ -135,7 +135,7 @@ def _group(activity: Activity) -> dict[str, Any]:
                 "index": context.index,
                 "runs": activity.runs(context),
                 "simulated_ns": activity.time(context),
-                "actions": dict(context.counts),
+                "actions": dict(context.actions.counts),
                 "config_bytes": context.config_bytes,
                 "data_bytes": context.data_bytes,
             }

@@ -257,7 +257,7 @@ class Debugger(Struct, eq=False):
         if chip.context is None or chip.step is None:
             yield "no context runs"
             return
-        ahead = chip.context.steps[chip.step.number :]
+        ahead = chip.context.actions.steps[chip.step.number :]
         yield f"application {chip.application}, batch {chip.batch}, {chip.context.name}"
         for step in ahead[: _SHOWN_AHEAD + 1]:
             yield f"  {'>' if step is chip.step else ' '} {_described(chip.context, step)}"
@@ -270,7 +270,7 @@ class Debugger(Struct, eq=False):
                 if context is chip.context and chip.step is not None:
                     here = f", at action {chip.step.number}"
                 yield (
-                    f"application {application.index} {context.name:<16} {len(context.steps):>5} actions, "
+                    f"application {application.index} {context.name:<16} {len(context.actions.steps):>5} actions, "
                     f"{context.runs} runs{here}"
                 )
 

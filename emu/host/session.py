@@ -474,7 +474,7 @@ def _context_result(context: Context, now: Counts, then: Counts, running_ns: int
         context.index,
         counted["runs"] + (running_ns is not None),
         counted["simulated_ns"] + (running_ns or 0),
-        dict(context.counts),
+        dict(context.actions.counts),
         counted["config_bytes"],
         counted["data_bytes"],
     )

@@ -41,6 +41,7 @@ _FIXED = frozenset(
         "emu.host.computing:GroupComputing",
         "emu.host.jobs:Job",
         "emu.host.session:RunRequest",
+        "emu.hw.application:ActionList",
         "emu.hw.clock:Clock",
         "emu.hw.config.addresses:ChipMap",
         "emu.hw.inspection:Inspection",

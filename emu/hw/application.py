@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 from msgspec import Struct
@@ -70,36 +71,137 @@ class Step(NamedTuple):
     sub: int
 
 
-class Entry(Struct):
-    """One entry of the byte list: where its header is, and when it was executed (firmware-actions.md 2)."""
+class Entry(NamedTuple):
+    """One entry of the byte list: where its header is, and whether it is a REPEATED_ACTION (firmware-actions.md 2)."""
 
     offset: int
+    repeated: bool
+
+
+class Stamp(NamedTuple):
+    """When an entry was executed last, and which of its sub-actions: as the runtime sends them, where it never was."""
+
     timestamp: int = TIMESTAMP_INIT
     last_executed: int = 0
-    repeated: bool = False
+
+
+class ActionList(Struct, frozen=True, eq=False):
+    """A list as it was read, and what the firmware needs to know of it before it runs it.
+
+    `steps` in the order of execution, `by_type` in that of the list. `bursts` by config stream; `enables`: the first
+    ENABLE_LCU of each LCU (packed); `batch_switches`: network by LCU of SWITCH_LCU_BATCH; `triggers`: clusters whose
+    sequencer it triggers; `interrupts`: LCUs that it awaits, in their order; `maps`: channels that it maps to a stream
+    or to none; `last_grant`: the number of the last step that lets frames flow, -1: none does.
+    """
+
+    data: bytes
+    entries: tuple[Entry, ...]
+    steps: tuple[Step, ...]
+    by_type: Mapping[ActionType, tuple[Step, ...]]
+    counts: Mapping[str, int]
+    bursts: Mapping[int, int]
+    enables: Mapping[int, Step]
+    batch_switches: Mapping[int, int]
+    triggers: frozenset[int]
+    interrupts: tuple[int, ...]
+    maps: frozenset[int]
+    last_grant: int
+
+    @classmethod
+    def of(cls, data: bytes, entries: Iterable[Entry], steps: list[Step], sets_up_first: bool) -> ActionList:
+        """Of the steps in the order of the list; `sets_up_first`: they are executed in another."""
+        by_type: dict[ActionType, list[Step]] = {}
+        for step in steps:
+            by_type.setdefault(step.type, []).append(step)
+        bursts: Counter[int] = Counter()
+        for step in by_type.get(ActionType.FETCH_CCW_BURSTS, ()):
+            bursts[step.arguments.config_stream_index] += step.arguments.ccw_bursts
+        enables: dict[int, Step] = {}
+        for step in sorted(one for kind in _ENABLES for one in by_type.get(kind, ())):
+            enables.setdefault(step.arguments.packed_lcu_id, step)
+        switches = [step.arguments for step in by_type.get(ActionType.SWITCH_LCU_BATCH, ())]
+        mappings = by_type.get(ActionType.CHANGE_VDMA_TO_STREAM_MAPPING, ())
+        return cls(
+            data,
+            tuple(entries),
+            tuple(_set_up_first(steps) if sets_up_first else steps),
+            {kind: tuple(found) for kind, found in by_type.items()},
+            {kind.name: len(found) for kind, found in by_type.items()},
+            bursts,
+            enables,
+            {a.packed_lcu_id: a.network_index for a in switches},
+            frozenset(step.arguments.cluster_index for step in by_type.get(ActionType.TRIGGER_SEQUENCER, ())),
+            tuple([step.arguments.packed_lcu_id for step in by_type.get(ActionType.LCU_INTERRUPT, ())]),
+            frozenset(step.arguments.packed_vdma_channel_id for step in mappings),
+            max((by_type[grant][-1].number for grant in GRANTS if grant in by_type), default=-1),
+        )
+
+
+def _set_up_first(steps: list[Step]) -> list[Step]:
+    """Actions that set up what the context works with, from behind its first grant to before it."""
+    first = next((at for at, step in enumerate(steps) if step.type in GRANTS), len(steps))
+    late = [step for step in steps[first:] if ACTIONS[step.type].sets_up]
+    rest = [step for step in steps[first:] if not ACTIONS[step.type].sets_up]
+    return steps[:first] + late + rest
+
+
+_KEPT_LISTS = 32  # of 64 KiB at most; the same program is sent again and again
+
+
+@lru_cache(maxsize=_KEPT_LISTS)
+def read_list(data: bytes, kind: ContextType, wire: Wire, config_style: str) -> ActionList:
+    """Decode a list; FirmwareStopError as the firmware answers (silicon-facts.md d).
+
+    The same bytes are read once a process while they are kept, and give the same object.
+    """
+    entries: list[Entry] = []
+    steps: list[Step] = []
+    new = tuple.__new__  # lists are long: past the namedtuples' own __new__
+    try:
+        for located in wire.decode(data):
+            entry, action = len(entries), located.entry
+            if isinstance(action, Repeated):
+                if not ACTIONS[action.of].repeatable and action.of is not ActionType.FETCH_CCW_BURSTS:
+                    raise FirmwareStopError(
+                        S.CONTEXT_SWITCH_STATUS_REPEATED_ACTION_INVALID_SUBACTION_TYPE,
+                        f"{action.of.name} cannot be repeated",
+                    )
+                if not action.items:
+                    raise FirmwareStopError(
+                        S.CONTEXT_SWITCH_STATUS_REPEATED_ACTION_INVALID_ACTION_COUNT,
+                        f"REPEATED_ACTION of 0 {action.of.name}",
+                    )
+                number = len(steps)
+                steps += [
+                    new(Step, (number + sub, action.of, item, entry, sub)) for sub, item in enumerate(action.items)
+                ]
+            else:
+                steps.append(new(Step, (len(steps), action.type, action, entry, 0)))
+            entries.append(Entry(located.offset, isinstance(action, Repeated)))
+    except DamagedListError as error:
+        raise FirmwareStopError(LIST_STATUS[type(error)], error.message) from None
+    found = ActionList.of(data, entries, steps, wire.runtime.sets_up_first and kind is ContextType.DYNAMIC)
+    foreign = FOREIGN_FETCH[config_style]
+    if foreign in found.by_type:
+        raise FirmwareStopError(
+            S.CONFIG_MANAGER_WRAPPER_STATUS_ACTION_TYPE_NOT_SUPPORTED,
+            f"{foreign.name} on a device whose config channels work in {config_style}",
+        )
+    return found
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Context(Unit):
-    """One stored context: its bytes, its steps, and what was measured."""
+    """One stored context: its list, and what was measured. `stamps` by the number of the entry."""
 
     COUNTERS: ClassVar[tuple[str, ...]] = ("runs", "simulated_ns", "config_bytes", "data_bytes")
     OUTLIVES_APPLICATIONS: ClassVar[bool] = True
 
     type: ContextType
     index: int
-    action_list: bytes
-    name: str = field(init=False)  # as messages and traces call it
-    steps: list[Step] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    bursts: Counter[int] = field(default_factory=Counter)
-    enables: dict[int, Step] = field(default_factory=dict)  # the first ENABLE_LCU of each LCU (packed)
-    batch_switches: dict[int, int] = field(default_factory=dict)  # network by LCU of SWITCH_LCU_BATCH
-    triggers: set[int] = field(default_factory=set)  # clusters whose sequencer it triggers
-    interrupts: tuple[int, ...] = ()  # LCUs (packed) that it awaits, in their order
-    maps: set[int] = field(default_factory=set)  # channels that it maps to a stream or to none
-    last_grant: int = -1
+    actions: ActionList
+    name: str = field(init=False)
+    stamps: dict[int, Stamp] = field(default_factory=dict)
     runs: int = 0
     simulated_ns: int = 0
     config_bytes: int = 0
@@ -107,17 +209,27 @@ class Context(Unit):
     _subjects: dict[int, list[Subject]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.name = f"dynamic_{self.index}" if self.type is ContextType.DYNAMIC else self.type.name.lower()
+        self.name = context_name(self.type, self.index)
+
+    @classmethod
+    def read(cls, kind: ContextType, index: int, data: bytes, wire: Wire, config_style: str) -> Context:
+        """With its list decoded; FirmwareStopError as the firmware answers (silicon-facts.md d)."""
+        if not data:
+            raise FirmwareStopError(
+                S.CONTEXT_SWITCH_TASK_STATUS_CONTEXT_HEADER_INDICATES_THERE_IS_NO_CONTEXT_NETWORK_INFO,
+                f"{context_name(kind, index)} has no actions",
+            )
+        return cls(kind, index, read_list(data, kind, wire, config_style))
 
     @property
     def firmware_index(self) -> int:
         """0 activation, 1 batch switching, 2 preliminary, 3+ dynamic (firmware-actions.md 4)."""
-        return CONTEXT_ORDER.index(self.type) if self.type in CONTEXT_ORDER else FIRST_DYNAMIC + self.index
+        return _firmware_index(self.type, self.index)
 
     @property
     def title(self) -> str:
-        """As a sentence says it: "batch-switching list", "list of dynamic_0"."""
-        return f"list of {self.name}" if self.type is ContextType.DYNAMIC else f"{self.name.replace('_', '-')} list"
+        """As a sentence says it."""
+        return title_of(self.name)
 
     def reset(self) -> None:
         """What was measured stays: whoever measures a run takes the difference."""
@@ -129,100 +241,43 @@ class Context(Unit):
             name = self.name
             found = self._subjects[application] = [
                 Subject(Kind.ACTION, application, name, number, step.type.name, step.arguments.arguments())
-                for number, step in enumerate(sorted(self.steps))
+                for number, step in enumerate(sorted(self.actions.steps))
             ]
         return found
 
-    def parse(self, wire: Wire, config_style: str) -> None:
-        """Decode the list into steps; FirmwareStopError as the firmware answers (silicon-facts.md d)."""
-        if not self.action_list:
-            raise FirmwareStopError(
-                S.CONTEXT_SWITCH_TASK_STATUS_CONTEXT_HEADER_INDICATES_THERE_IS_NO_CONTEXT_NETWORK_INFO,
-                f"{self.name} has no actions",
-            )
-        self.entries = []
-        self._subjects.clear()
-        steps = self.steps = []
-        new = tuple.__new__  # lists are long: past the namedtuples' own __new__
-        try:
-            for located in wire.decode(self.action_list):
-                entry = len(self.entries)
-                if isinstance(located.entry, Repeated):
-                    kind, number = located.entry.of, len(steps)
-                    if not ACTIONS[kind].repeatable and kind is not ActionType.FETCH_CCW_BURSTS:
-                        raise FirmwareStopError(
-                            S.CONTEXT_SWITCH_STATUS_REPEATED_ACTION_INVALID_SUBACTION_TYPE,
-                            f"{located.entry.of.name} cannot be repeated",
-                        )
-                    if not located.entry.items:
-                        raise FirmwareStopError(
-                            S.CONTEXT_SWITCH_STATUS_REPEATED_ACTION_INVALID_ACTION_COUNT,
-                            f"REPEATED_ACTION of 0 {located.entry.of.name}",
-                        )
-                    self.entries.append(Entry(located.offset, repeated=True))
-                    steps += [
-                        new(Step, (number + sub, kind, item, entry, sub))
-                        for sub, item in enumerate(located.entry.items)
-                    ]
-                else:
-                    self.entries.append(Entry(located.offset))
-                    action = located.entry
-                    steps.append(new(Step, (len(steps), action.type, action, entry, 0)))
-        except DamagedListError as error:
-            raise FirmwareStopError(LIST_STATUS[type(error)], error.message) from None
-        self._survey()
-        if wire.runtime.sets_up_first and self.type is ContextType.DYNAMIC:
-            self._set_up_first()
-        foreign = FOREIGN_FETCH[config_style]
-        if self.counts[foreign.name]:
-            raise FirmwareStopError(
-                S.CONFIG_MANAGER_WRAPPER_STATUS_ACTION_TYPE_NOT_SUPPORTED,
-                f"{foreign.name} on a device whose config channels work in {config_style}",
-            )
-
-    def _set_up_first(self) -> None:
-        """Actions that set up what the context works with, from behind its first grant to before it."""
-        first = next((at for at, step in enumerate(self.steps) if step.type in GRANTS), len(self.steps))
-        late = [step for step in self.steps[first:] if ACTIONS[step.type].sets_up]
-        rest = [step for step in self.steps[first:] if not ACTIONS[step.type].sets_up]
-        self.steps[first:] = late + rest
-
     def stamped(self) -> bytes:
         """The list with its time stamps and last_executed filled in, as DOWNLOAD_CONTEXT_ACTION_LIST returns it."""
-        data = bytearray(self.action_list)
-        for entry in self.entries:
-            data[entry.offset + 1 : entry.offset + 5] = entry.timestamp.to_bytes(4, "little")
+        data = bytearray(self.actions.data)
+        never = Stamp()
+        for number, entry in enumerate(self.actions.entries):
+            stamp = self.stamps.get(number, never)
+            data[entry.offset + 1 : entry.offset + 5] = stamp.timestamp.to_bytes(4, "little")
             if entry.repeated:
-                data[entry.offset + 6] = entry.last_executed
+                data[entry.offset + 6] = stamp.last_executed
         return bytes(data)
 
-    def _survey(self) -> None:
-        """What the firmware needs to know of a whole list before it runs it."""
-        kinds = [step.type for step in self.steps]
-        counts = Counter(kinds)
-        self.counts = Counter({kind.name: count for kind, count in counts.items()})
-        if ActionType.FETCH_CCW_BURSTS in counts:
-            for step in self.steps:
-                if step.type is ActionType.FETCH_CCW_BURSTS:
-                    self.bursts[step.arguments.config_stream_index] += step.arguments.ccw_bursts
-        self.enables.clear()
-        for step in self._of(counts, *_ENABLES):
-            self.enables.setdefault(step.arguments.packed_lcu_id, step)
-        switches = [step.arguments for step in self._of(counts, ActionType.SWITCH_LCU_BATCH)]
-        self.batch_switches = {a.packed_lcu_id: a.network_index for a in switches}
-        self.triggers = {step.arguments.cluster_index for step in self._of(counts, ActionType.TRIGGER_SEQUENCER)}
-        self.interrupts = tuple(step.arguments.packed_lcu_id for step in self._of(counts, ActionType.LCU_INTERRUPT))
-        mappings = self._of(counts, ActionType.CHANGE_VDMA_TO_STREAM_MAPPING)
-        self.maps = {step.arguments.packed_vdma_channel_id for step in mappings}
-        for grant in GRANTS:
-            if grant in counts:
-                self.last_grant = max(self.last_grant, len(kinds) - 1 - kinds[::-1].index(grant))
 
-    def _of(self, counts: Counter[ActionType], *wanted: ActionType) -> list[Step]:
-        """The steps of some types."""
-        if not any(kind in counts for kind in wanted):
-            return []
-        return [step for step in self.steps if step.type in wanted]
+class Sent(NamedTuple):
+    """What the host sent of an application: its header, and its lists in the firmware's index order.
+
+    It is equal to another where header and lists are the same, so what follows from it alone need not be found twice.
+    """
+
+    header: ApplicationHeader
+    lists: tuple[ActionList, ...]
+
+    @property
+    def single_context(self) -> bool:
+        return self.header.dynamic_contexts_count == 1
+
+    def list_of(self, kind: ContextType, index: int = 0) -> ActionList:
+        return self.lists[_firmware_index(kind, index)]
+
+    def named(self) -> Iterator[tuple[str, ActionList]]:
+        """All lists by their contexts' names."""
+        for at, actions in enumerate(self.lists):
+            kind = CONTEXT_ORDER[at] if at < FIRST_DYNAMIC else ContextType.DYNAMIC
+            yield context_name(kind, max(0, at - FIRST_DYNAMIC)), actions
 
 
 @dataclass(eq=False, slots=True)
@@ -247,10 +302,12 @@ class Application:
     def single_context(self) -> bool:
         return self.header.dynamic_contexts_count == 1
 
+    @property
+    def sent(self) -> Sent:
+        return Sent(self.header, tuple([context.actions for context in self.contexts]))
+
     def context(self, kind: ContextType, index: int = 0) -> Context:
-        if kind is ContextType.DYNAMIC:
-            return self.contexts[FIRST_DYNAMIC + index]
-        return self.contexts[CONTEXT_ORDER.index(kind)]
+        return self.contexts[_firmware_index(kind, index)]
 
     @property
     def dynamic(self) -> list[Context]:
@@ -277,6 +334,20 @@ class Application:
 
     def next_index(self) -> int:
         return max(0, len(self.contexts) - FIRST_DYNAMIC)
+
+
+def _firmware_index(kind: ContextType, index: int) -> int:
+    return FIRST_DYNAMIC + index if kind is ContextType.DYNAMIC else CONTEXT_ORDER.index(kind)
+
+
+def context_name(kind: ContextType, index: int) -> str:
+    """What messages and traces call a context."""
+    return f"dynamic_{index}" if kind is ContextType.DYNAMIC else kind.name.lower()
+
+
+def title_of(context: str) -> str:
+    """A list by the name of its context, as a sentence says it: "batch-switching list", "list of dynamic_0"."""
+    return f"list of {context}" if context.startswith("dynamic_") else f"{context.replace('_', '-')} list"
 
 
 def list_name(application: int, context: Context) -> str:

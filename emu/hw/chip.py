@@ -192,7 +192,7 @@ class Chip(Unit):
         if judge is not None and self.logic.active:
             self.logic.found(judge(), self.clock.time)
         starts_units = self.profile.config_starts_units
-        for found in list_hazards(application, well_formed=self.logic.active, starts_units=starts_units):
+        for found in list_hazards(application.sent, well_formed=self.logic.active, starts_units=starts_units):
             self.hazard(found.hazard, self.clock.time, found.action_index)
         self.core.stream_names = {packed: label.name for packed, label in labels.items()}
         # where each list sets up the next context, frames of a stream count for the list before its own

@@ -99,12 +99,12 @@ class Clock(simpy.Environment):
 
     def run_to(self, ns: int) -> None:
         """Process everything up to and including `ns` and stand there."""
-        while (due := self.peek()) <= ns:
-            self._advance(int(due))
+        queue = self._queue
+        while queue and queue[0][0] + self._skipped <= ns:
+            self._advance(int(queue[0][0]) + self._skipped)
         if self.time < ns:
-            self.timeout(ns - self.time)
-            self.step()  # nothing else is due so early; the time that a message takes is no event of the device
-            self.time = ns
+            # nothing is due so early; the time that a message takes is no event
+            self.time, self._now = ns, ns - self._skipped
 
     def _advance(self, due: int) -> None:
         self.events += 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import ClassVar
 
 from msgspec import Struct
@@ -97,7 +98,7 @@ class Sequencer(Unit):
     KIND: ClassVar[str] = "sequencer"
 
     cluster: int
-    arguments: dict[str, int] = field(default_factory=dict)
+    arguments: Mapping[str, int] = field(default_factory=dict)
     done_at: int | None = None
     triggered: bool = False
 
@@ -153,7 +154,6 @@ class Clusters(Unit):
         self.memory = memory
         self.clusters = {c: Cluster(c, Sequencer(c)) for c in sorted(self.enabled)}
         self.sequencers = {c: cluster.sequencer for c, cluster in self.clusters.items()}
-        self._programmed: dict[TriggerSequencer, tuple[dict[str, int], Registers]] = {}  # what actions write
         self._lcus: dict[int, Lcu] = {}  # named since the last reset, in the order of their naming
         self._counts: list[FrameCount] | None = []  # of those; None: some count otherwise than before
         self.edition = edition  # of what frames may wait for
@@ -299,10 +299,7 @@ class Clusters(Unit):
     def trigger(self, a: TriggerSequencer, done_at: int | None) -> Sequencer:
         """TRIGGER_SEQUENCER: write its configuration and start it; `done_at` None: it never is done."""
         sequencer = self.sequencer(a.cluster_index)
-        found = self._programmed.get(a)
-        if found is None:
-            found = self._programmed[a] = a.arguments(), _sequencer_registers(a)
-        sequencer.arguments, registers = found
+        sequencer.arguments, registers = _programmed(a)
         sequencer.done_at, sequencer.triggered = done_at, True
         self.memory.write_unit(registers)
         return sequencer
@@ -325,13 +322,15 @@ class Clusters(Unit):
         return (place, (counter, count * batch)), (place, (counter, count))
 
 
-def _sequencer_registers(a: TriggerSequencer) -> Registers:
-    """Registers in which the model keeps what TRIGGER_SEQUENCER says."""
+@lru_cache(maxsize=1 << 10)  # lists run again and again
+def _programmed(a: TriggerSequencer) -> tuple[Mapping[str, int], Registers]:
+    """What TRIGGER_SEQUENCER says, by name, and the registers in which the model keeps it."""
+    arguments = a.arguments()
     base = lcu_address(a.cluster_index, 0) & ~0xFFFFF | _SEQUENCER_BASE
     registers = []
-    for number, value in enumerate(a.arguments().values()):
+    for number, value in enumerate(arguments.values()):
         address = base + 8 * number
         registers.append((address, value & 0xFFFFFFFF))
         if value >> 32:
             registers.append((address + 4, value >> 32))
-    return tuple(registers)
+    return arguments, tuple(registers)

@@ -19,11 +19,10 @@ from emu.wire.control import (
     IGNORE_APPLICATION_INDEX,
     ContextSwitchStatus,
     Opcode,
-    decode_request,
     encode_response,
     opcode_name,
 )
-from emu.wire.messages import MAX_MEMORY_CHUNK, OPCODES, damage
+from emu.wire.messages import MAX_MEMORY_CHUNK, OPCODES, read_request
 from emu.wire.status import FirmwareStatus as S
 from emu.wire.status import FirmwareStopError, require
 
@@ -67,14 +66,13 @@ class Controls:
 
     def serve(self, data: bytes) -> tuple[bytes, str, str]:
         """(reply, name of the opcode, status text). Simulated time advances by the message's cost."""
-        framing = damage(data)
-        if framing is not None:
+        request = read_request(data)
+        if isinstance(request, S):
             # the opcode does not come back (silicon-facts.md d, CONFIG_STREAM malformed)
             failed = S.CONTROL_PROTOCOL_STATUS_PARSE_COMMAND_FAILED
             self._count(failed)
-            self._count(framing)
-            return encode_response(UNKNOWN_OPCODE, (), failed, framing), "?", f"{failed.name}: {framing.name}"
-        request = decode_request(data)
+            self._count(request)
+            return encode_response(UNKNOWN_OPCODE, (), failed, request), "?", f"{failed.name}: {request.name}"
         name = opcode_name(request.opcode)
         self._spend(name, len(data))
         handler = self._table.get(request.opcode)
@@ -157,13 +155,13 @@ class Controls:
         require(
             1 <= header.dynamic_contexts_count <= MAX_CONTEXTS - FIRST_DYNAMIC,
             S.CONTEXT_SWITCH_STATUS_INVALID_DYNAMIC_CONTEXT_COUNT,
-            f"{header.dynamic_contexts_count} dynamic contexts",
+            lambda: f"{header.dynamic_contexts_count} dynamic contexts",
         )
         channels = device.wire.runtime.max_config_channels
         require(
             (header.config_channels_count or 0) <= channels,
             S.CONTEXT_SWITCH_STATUS_INVALID_CFG_CHANNELS_COUNT,
-            f"{header.config_channels_count} config channels, at most {channels}",
+            lambda: f"{header.config_channels_count} config channels, at most {channels}",
         )
         require(header.batch_size > 0, S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE, f"batch size {header.batch_size}")
         application = Application(len(self.firmware.applications), header, data)
@@ -205,7 +203,7 @@ class Controls:
         require(
             len(whole) <= MAX_CONTEXT_SIZE,
             S.CONTEXT_SWITCH_STATUS_SRAM_MEMORY_FULL,
-            f"a context of {len(whole)} bytes, {MAX_CONTEXT_SIZE} fit",
+            lambda: f"a context of {len(whole)} bytes, {MAX_CONTEXT_SIZE} fit",
         )
         self._partial = (kind[0], whole)
         if is_last != b"\0":
@@ -218,26 +216,28 @@ class Controls:
         require(
             not application.complete,
             S.CONTEXT_SWITCH_TASK_STATUS_CONTEXT_INFO_RECEIVED_TOO_MANY_CONTEXTS,
-            f"more than {application.expected_contexts} contexts",
+            lambda: f"more than {application.expected_contexts} contexts",
         )
         expected = application.next_type()
         require(
             kind == expected,
             S.CONTEXT_SWITCH_STATUS_UNEXPECTED_CONTEXT_ORDER,
-            f"a {ContextType(kind).name.lower()} context where {expected.name.lower()} has to come",
+            lambda: f"a {ContextType(kind).name.lower()} context where {expected.name.lower()} has to come",
         )
 
     def _store_context(self, application: Application, kind: int, data: bytes) -> None:
         self._check_context_type(application, kind)
-        context = Context(ContextType(kind), application.next_index(), data)
-        context.parse(self.device.wire, self.device.profile.config_style)
+        device = self.device
+        context = Context.read(
+            ContextType(kind), application.next_index(), data, device.wire, device.profile.config_style
+        )
         self._check_known(context)
         self._check_sram(len(data))
         application.contexts.append(context)
 
     def _check_known(self, context: Context) -> None:
         """An action that a user added is known where it has a handler."""
-        for step in context.steps if self.device.own_handlers or len(ACTIONS) > len(HANDLERS) else ():
+        for step in context.actions.steps if self.device.own_handlers or len(ACTIONS) > len(HANDLERS) else ():
             require(
                 step.type in self.firmware.handlers,
                 S.CONTEXT_SWITCH_STATUS_READ_INVALID_ACTION_TYPE,
@@ -250,7 +250,7 @@ class Controls:
         header = self.firmware.applications[-1].header
         if header.external_action_list_address or device.profile.config_style != "bursts":
             return
-        used = sum(len(context.action_list) for one in self.firmware.applications for context in one.contexts)
+        used = sum(len(context.actions.data) for one in self.firmware.applications for context in one.contexts)
         limit = device.wire.runtime.action_list_sram
         require(
             used + size <= limit,
@@ -280,23 +280,23 @@ class Controls:
         require(
             status == bytes([ContextSwitchStatus.ENABLED]),
             S.CONTEXT_SWITCH_STATUS_INVALID_STATE_MACHINE_STATUS,
-            f"state machine status {status.hex()}",
+            lambda: f"state machine status {status.hex()}",
         )
         require(
             index[0] < len(self.firmware.applications),
             S.CONTEXT_SWITCH_STATUS_INVALID_APPLICATION_INDEX,
-            f"application {index.hex()} of {len(self.firmware.applications)}",
+            lambda: f"application {index.hex()} of {len(self.firmware.applications)}",
         )
         application = self.firmware.applications[index[0]]
         require(
             application.complete,
             S.CONTEXT_SWITCH_STATUS_INVALID_DYNAMIC_CONTEXT_COUNT,
-            f"{len(application.contexts)} of {application.expected_contexts} contexts were sent",
+            lambda: f"{len(application.contexts)} of {application.expected_contexts} contexts were sent",
         )
         require(
             dynamic_batch <= application.header.batch_size,
             S.CONTEXT_SWITCH_STATUS_INVALID_BATCH_SIZE,
-            f"dynamic batch {dynamic_batch} exceeds the configured {application.header.batch_size}",
+            lambda: f"dynamic batch {dynamic_batch} exceeds the configured {application.header.batch_size}",
         )
         if application is self.firmware.application:
             self._hold(False)

@@ -222,7 +222,7 @@ class Firmware(ListExecution):
             self._open_gate(application.context(ContextType.PRELIMINARY), first)
         if application.single_context:
             if self._goes_on is None:
-                self.context, self.step = first, first.steps[0]
+                self.context, self.step = first, first.actions.steps[0]
             yield from self._context(first, generation, HOST_WAITS)
             return 0
         left_to_do = None

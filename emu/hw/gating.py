@@ -7,14 +7,15 @@ started, whose programs have come to their end. `Gates` knows both for the appli
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from msgspec import Struct, field
 
-from emu.hw.application import Application, Context
+from emu.hw.application import Application, Context, Sent, title_of
 from emu.hw.cluster import Clusters, Lcu
 from emu.hw.config.logic import ConfigLogic
 
-Named = dict[int, tuple[int, str]]  # by packed_lcu_id: the network, and why frames of it need the LCU
+Named = Mapping[int, tuple[int, str]]  # by packed_lcu_id: the network, and why frames of it need the LCU
 
 
 class Needs(Struct, frozen=True):
@@ -29,6 +30,27 @@ class Needs(Struct, frozen=True):
     @property
     def none(self) -> bool:
         return not (self.enabled or self.started or self.clusters)
+
+
+@lru_cache(maxsize=16)  # runs of a program send the same lists again and again
+def _switched(sent: Sent, strict: bool, starts_units: bool) -> tuple[frozenset[int], Named]:
+    """The LCUs that get another batch by SWITCH_LCU_BATCH, and those of them that frames need."""
+    named: dict[int, tuple[int, str]] = {}
+    switched = frozenset(packed for actions in sent.lists for packed in actions.batch_switches)
+    enabled = {packed for actions in sent.lists for packed in actions.enables}
+    triggered = {cluster for actions in sent.lists for cluster in actions.triggers}
+    # several contexts share the LCUs: which of them run in which is known from their own lists alone
+    every = strict and sent.single_context
+    if starts_units and not every:
+        return switched, named
+    for context, actions in sent.named():
+        for packed, network in actions.batch_switches.items():
+            if every or (packed not in enabled and packed >> 4 in triggered):
+                verb = "started" if starts_units else "enabled"
+                missing = f"not {verb}" if packed in enabled else f"never {verb}"
+                why = f"named by SWITCH_LCU_BATCH of the {title_of(context)}, {missing}"
+                named.setdefault(packed, (network, why))
+    return switched, named
 
 
 class Gates:
@@ -52,21 +74,7 @@ class Gates:
             return
         self._read = application, self._strict
         self._needs.clear()
-        self.switched = frozenset(packed for context in application.contexts for packed in context.batch_switches)
-        self._named = {}
-        enabled = {packed for context in application.contexts for packed in context.enables}
-        triggered = {cluster for context in application.contexts for cluster in context.triggers}
-        # several contexts share the LCUs: which of them run in which is known from their own lists alone
-        every = self._strict and application.single_context
-        if self._starts_units and not every:
-            return
-        for context in application.contexts:
-            for packed, network in context.batch_switches.items():
-                if every or (packed not in enabled and packed >> 4 in triggered):
-                    verb = "started" if self._starts_units else "enabled"
-                    missing = f"not {verb}" if packed in enabled else f"never {verb}"
-                    why = f"named by SWITCH_LCU_BATCH of the {context.title}, {missing}"
-                    self._named.setdefault(packed, (network, why))
+        self.switched, self._named = _switched(application.sent, self._strict, self._starts_units)
 
     def needed(
         self, carrier: Context, executing: Context, network: int | None, before: int | None, batch: int
@@ -88,7 +96,7 @@ class Gates:
         own = f"the {executing.title} enabled it, and disabled it again"
         enabled = {
             packed: own
-            for packed, step in executing.enables.items()
+            for packed, step in executing.actions.enables.items()
             if (before is None or step.number < before) and network in (None, step.arguments.network_index)
         }
         named = {packed: why for packed, (of, why) in self._named.items() if network in (None, of)}
@@ -105,7 +113,7 @@ class Gates:
         """LCUs that the list of a context awaits: the list before it has to start them."""
         before = "preliminary list or the list before it" if carrier.index == 0 else "list before it"
         why = f"awaited by LCU_INTERRUPT of the {carrier.title}, and the {before} did not start it"
-        return dict.fromkeys(carrier.interrupts, why)
+        return dict.fromkeys(carrier.actions.interrupts, why)
 
     def missing(self, needs: Needs) -> Iterator[str]:
         """What is not as the frames need it, a line each."""

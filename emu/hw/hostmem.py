@@ -13,7 +13,7 @@ from itertools import accumulate
 from msgspec import Struct, field
 
 from emu.hw.gather import Piece, gathered
-from emu.hw.payload import Content, Payload
+from emu.hw.payload import Content, Payload, part
 from emu.sequencer.program import DescriptorProgram, Program
 from emu.sequencer.segments import Segments
 
@@ -59,11 +59,10 @@ class HostBuffer(Struct):
                 if start < stop:
                     out[start - offset : stop - offset] = segment[start - position : stop - position]
                 position += len(segment)
-        for (at, _), content in self.writes.items():
-            data = content.materialise() if isinstance(content, Payload) else content
-            start, stop = max(at, offset), min(at + len(data), offset + size)
+        for (at, length), content in self.writes.items():
+            start, stop = max(at, offset), min(at + length, offset + size)
             if start < stop:
-                out[start - offset : stop - offset] = data[start - at : stop - at]
+                out[start - offset : stop - offset] = part(content, start - at, stop - start)
         return bytes(out)
 
     def pieces(self, offset: int, size: int) -> list[Piece] | None:

@@ -17,9 +17,9 @@ from emu.wire.actions import ActionType as A
 
 
 class Circumstances(Struct, frozen=True):
-    """What of a run decides which rules it rested on: the actions of the lists that were executed, by their names."""
+    """What of a run decides which rules it rested on: the types of actions in the lists that were executed."""
 
-    actions: frozenset[str]
+    actions: frozenset[A]
     well_formed: bool
     starts_units: bool
     single_context: bool
@@ -28,7 +28,7 @@ class Circumstances(Struct, frozen=True):
     hazards: bool
 
     def has(self, *kinds: A) -> bool:
-        return any(kind.name in self.actions for kind in kinds)
+        return not self.actions.isdisjoint(kinds)
 
 
 Rests = Callable[[Circumstances], bool]
@@ -88,7 +88,7 @@ HOUSE_RULES: Mapping[str, tuple[str, Rests]] = MappingProxyType(
 def rested_on(chip: Chip, application: Application) -> tuple[str, ...]:
     """The paragraphs of the rules that the last run of an application rested on."""
     executed = [context for context in application.contexts if context.runs or context in application.dynamic]
-    actions = frozenset(name for context in executed for name in context.counts)
+    actions = frozenset(kind for context in executed for kind in context.actions.by_type)
     found = Circumstances(
         actions,
         chip.logic.active,

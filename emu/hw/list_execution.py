@@ -7,11 +7,12 @@ and meets the queue only where it waits.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator, Set
+from collections.abc import Generator, Sequence, Set
 
 import simpy
 
-from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, SETS_UP, Context, Step, list_name
+from emu.chips.chips import Profile
+from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, SETS_UP, Context, Stamp, Step, list_name
 from emu.hw.chip import Chip
 from emu.hw.execution import Execution
 from emu.hw.handlers import HANDLERS
@@ -31,6 +32,18 @@ class ApplicationLeft(Exception):  # noqa: N818 - control flow, not an error
     """The application is to be left: reset or application change."""
 
 
+class _Costs(dict[ActionType, int]):
+    """What an action costs the firmware in whole ns, by its type: worked out when the first of a type comes."""
+
+    def __init__(self, profile: Profile) -> None:
+        super().__init__()
+        self._profile = profile
+
+    def __missing__(self, kind: ActionType) -> int:
+        found = self[kind] = round(self._profile.action_cost(kind.name))
+        return found
+
+
 class ListExecution(Execution):
     """The task of the core CPU inside of a list. What comes before and behind it is the state machine's."""
 
@@ -42,7 +55,7 @@ class ListExecution(Execution):
         self._generation = 0
         self.handlers = handlers_with(chip.own_handlers) if chip.own_handlers else HANDLERS
         self._straight = Straight()
-        self._costs = {kind: round(self.profile.action_cost(kind.name)) for kind in self.handlers}
+        self._costs = _Costs(self.profile)
 
     @abstractmethod
     def _may_switch_batch(self, context: Context) -> bool:
@@ -71,12 +84,14 @@ class ListExecution(Execution):
         handlers = self.handlers
         together = self._straight.together if only is ALL_ACTIONS else one_by_one
         subjects: list[Subject] | None = None
-        steps = context.steps if only is ALL_ACTIONS else [step for step in context.steps if step.type in only]
+        steps: Sequence[Step] = context.actions.steps
+        if only is not ALL_ACTIONS:
+            steps = [step for step in steps if step.type in only]
         if standing is not None:
             # what stands behind the action that it waits in, and that one
             assert self.step is not None
             steps = steps[steps.index(self.step) :]
-        granting = context.last_grant
+        granting = context.actions.last_grant
         at, end = 0, len(steps)
         unwatched = not attended and tracer is None and handlers is HANDLERS
         while at < end:
@@ -122,8 +137,7 @@ class ListExecution(Execution):
                 and probe.timestamp_batch is not None
                 and (context.type is not ContextType.DYNAMIC or self.batch_index == probe.timestamp_batch)
             ):
-                entry = context.entries[step.entry]
-                entry.timestamp, entry.last_executed = device.timestamp(self.now), step.sub
+                context.stamps[step.entry] = Stamp(device.timestamp(self.now), step.sub)
             if tracer is not None:
                 if subjects is None:
                     subjects = context.subjects(self._index)

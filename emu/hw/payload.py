@@ -45,7 +45,11 @@ class Payload:
         return self._key
 
     def materialise(self) -> bytes:
-        return noise(self.key, self.size)
+        return self.part(0, self.size)
+
+    def part(self, offset: int, size: int) -> bytes:
+        """`size` of its bytes from `offset` on, at the cost of these alone."""
+        return noise(self.key, size, offset)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Payload) and (self.key, self.size) == (other.key, other.size)
@@ -67,15 +71,24 @@ class Parts(Payload):
     def _digest(self) -> bytes:
         return xxhash.xxh3_128_digest(self.materialise())
 
-    def materialise(self) -> bytes:
-        out = []
-        for content, offset, size in self._parts:
-            data = content.materialise() if isinstance(content, Payload) else content
-            out.append(data[offset : offset + size].ljust(size, b"\0"))
+    def part(self, offset: int, size: int) -> bytes:
+        out, at, end = [], 0, offset + size
+        for content, begin, length in self._parts:
+            start, stop = max(at, offset), min(at + length, end)
+            if start < stop:
+                out.append(part(content, begin + start - at, stop - start).ljust(stop - start, b"\0"))
+            at += length
         return b"".join(out)
 
 
 Content = bytes | Payload
+
+
+def part(content: Content, offset: int, size: int) -> bytes:
+    """At most `size` bytes of a content from `offset` on."""
+    if isinstance(content, Payload):
+        return content.part(offset, max(0, min(size, content.size - offset)))
+    return content[offset : offset + size]
 
 
 def ring(content: Content, size: int, begin: int) -> Content:

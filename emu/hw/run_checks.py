@@ -16,9 +16,9 @@ from emu.wire.actions import ActionType
 
 def left_running(context: Context, clusters: Clusters) -> Iterator[Hazard]:
     """A list of several has come to its end: what it enabled still runs, although it disables others."""
-    if context.type is not ContextType.DYNAMIC or not context.counts[ActionType.DISABLE_LCU.name]:
+    if context.type is not ContextType.DYNAMIC or ActionType.DISABLE_LCU not in context.actions.by_type:
         return
-    for packed in context.enables:
+    for packed in context.actions.enables:
         lcu = clusters.lcu(packed)
         if lcu.enabled:
             yield Hazard("left-running", f"{context.name}, {lcu.describe()}", "enabled here, not disabled")

@@ -8,7 +8,7 @@ before its parameter_count.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 
 from msgspec import Struct
@@ -71,12 +71,12 @@ def of_app_cpu(message: bytes) -> bool:
     return int.from_bytes(message[12:16], "big") in _APP_CPU
 
 
+_NAMES: Mapping[int, str] = {int(one): one.name for one in Opcode}
+
+
 def opcode_name(opcode: int) -> str:
     """The name of an opcode, also where it has none."""
-    try:
-        return Opcode(opcode).name
-    except ValueError:
-        return f"opcode {opcode}"
+    return _NAMES.get(opcode) or f"opcode {opcode}"
 
 
 class ContextSwitchStatus(IntEnum):
@@ -116,7 +116,7 @@ def decode_request(data: bytes) -> Request:
     if len(data) > MAX_MESSAGE_SIZE:
         raise _damaged(f"a message has at most {MAX_MESSAGE_SIZE} bytes, this one {len(data)}", 0)
     version, _, sequence, opcode, count = REQUEST_HEADER.unpack_from(data)
-    return Request(opcode, tuple(_decode_parameters(data, REQUEST_HEADER.size, count)), sequence, version)
+    return Request(opcode, _decode_parameters(data, REQUEST_HEADER.size, count), sequence, version)
 
 
 def encode_response(
@@ -136,15 +136,16 @@ def decode_response(data: bytes) -> Response:
     if len(data) < _RESPONSE.size:
         raise _damaged(f"a reply has at least {_RESPONSE.size} bytes, this one {len(data)}", len(data))
     version, _, sequence, opcode, major, minor, count = _RESPONSE.unpack_from(data)
-    parameters = tuple(_decode_parameters(data, _RESPONSE.size, count))
+    parameters = _decode_parameters(data, _RESPONSE.size, count)
     return Response(opcode, parameters, major, minor, sequence, version)
 
 
 def _encode_parameters(parameters: Sequence[bytes]) -> bytes:
-    return b"".join(PARAMETER_LENGTH.pack(len(parameter)) + parameter for parameter in parameters)
+    return b"".join([PARAMETER_LENGTH.pack(len(parameter)) + parameter for parameter in parameters])
 
 
-def _decode_parameters(data: bytes, offset: int, count: int) -> Iterator[bytes]:
+def _decode_parameters(data: bytes, offset: int, count: int) -> tuple[bytes, ...]:
+    found = []
     for _ in range(count):
         if len(data) - offset < PARAMETER_LENGTH.size:
             raise _damaged(f"{len(data) - offset} bytes left for a parameter length", offset)
@@ -152,10 +153,11 @@ def _decode_parameters(data: bytes, offset: int, count: int) -> Iterator[bytes]:
         offset += PARAMETER_LENGTH.size
         if len(data) - offset < length:
             raise _damaged(f"a parameter of {length} bytes, {len(data) - offset} left", offset)
-        yield data[offset : offset + length]
+        found.append(data[offset : offset + length])
         offset += length
     if offset != len(data):
         raise _damaged(f"{len(data) - offset} bytes behind the last parameter", offset)
+    return tuple(found)
 
 
 def _damaged(message: str, offset: int) -> HailoError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Mapping
+from itertools import islice
 
 from emu.errors import HailoError, HailoStatus
 
@@ -68,7 +69,4 @@ class Layout:
         if len(data) != self.size:
             raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, f"{len(data)} bytes instead of {self.size}")
         flat = iter(self._struct.unpack(data))
-        return {
-            name: tuple(next(flat) for _ in range(count)) if count else next(flat)
-            for name, count in self._counts.items()
-        }
+        return {name: tuple(islice(flat, count)) if count else next(flat) for name, count in self._counts.items()}

@@ -22,6 +22,7 @@ from emu.wire.control import (
     PROTOCOL_VERSION,
     REQUEST_HEADER,
     Opcode,
+    Request,
     decode_request,
     decode_response,
     encode_request,
@@ -29,7 +30,7 @@ from emu.wire.control import (
 )
 from emu.wire.layouts import Layout as Packed
 from emu.wire.status import FirmwareStatus as S
-from emu.wire.status import require
+from emu.wire.status import FirmwareStopError
 
 Value = int | bytes
 OPCODES = 80  # known to the firmware, modelled or not (firmware-actions.md 5)
@@ -288,6 +289,7 @@ class Messages:
 
         self._tables = {Kind.REQUEST: resolve(REQUESTS), Kind.RESPONSE: resolve(RESPONSES)}
         self.requests: Mapping[Opcode, tuple[Field, ...]] = self._tables[Kind.REQUEST]
+        self._of_opcode: Mapping[int, tuple[Field, ...]] = {int(one): what for one, what in self.requests.items()}
 
     def layout(self, opcode: int, kind: Kind) -> tuple[Field, ...]:
         """The parameters of a control; HAILO_UNSUPPORTED_OPCODE for one that is not described."""
@@ -355,23 +357,21 @@ class Messages:
 
     def check(self, opcode: int, parameters: tuple[bytes, ...]) -> None:
         """FirmwareStopError where a request has other parameters than its opcode takes."""
-        try:
-            expected = self.requests[Opcode(opcode)]
-        except (KeyError, ValueError):
+        expected = self._of_opcode.get(opcode)
+        if expected is None:
             return
         is_breakpoint = opcode == Opcode.CONFIG_CONTEXT_SWITCH_BREAKPOINT
         if is_breakpoint and parameters[1:2] != (BREAKPOINT_SET,) and not any(parameters[2:]):
             # where to stop is of no matter to CONTINUE and CLEAR
             parameters, expected = parameters[:2], expected[:2]
-        require(
-            len(parameters) == len(expected),
-            S.CONTROL_PROTOCOL_STATUS_INCORRECT_PARAMETER_COUNT,
-            f"{len(parameters)} parameters, expected {len(expected)}",
-        )
+        if len(parameters) != len(expected):
+            what = f"{len(parameters)} parameters, expected {len(expected)}"
+            raise FirmwareStopError(S.CONTROL_PROTOCOL_STATUS_INCORRECT_PARAMETER_COUNT, what)
         for number, (data, (_, _, sizes, status)) in enumerate(zip(parameters, expected, strict=True)):
-            least, most = sizes.start, sizes.stop - 1
-            wanted = str(least) if least == most else f"{least} to {most}"
-            require(len(data) in sizes, status, f"parameter {number} of {len(data)} bytes, expected {wanted}")
+            if len(data) not in sizes:
+                least, most = sizes.start, sizes.stop - 1
+                wanted = str(least) if least == most else f"{least} to {most}"
+                raise FirmwareStopError(status, f"parameter {number} of {len(data)} bytes, expected {wanted}")
 
     def download_action_list(
         self, control: Callable[[bytes], bytes], network_group_id: int, context_type: int, context_index: int
@@ -411,25 +411,30 @@ class Messages:
             offset += len(piece)
 
 
-def damage(data: bytes) -> S | None:
-    """What is wrong with the framing of a request; None where it can be read to its last byte."""
-    if len(data) < REQUEST_HEADER.size:
+def read_request(data: bytes) -> Request | S:
+    """A request as the firmware reads it; where it cannot read it to its last byte, what it says of the framing."""
+    size = len(data)
+    if size < REQUEST_HEADER.size:
         return S.HAILO_CONTROL_STATUS_OVERRUN_BEFORE_PARAMETERS
-    if len(data) > MAX_MESSAGE_SIZE:
+    if size > MAX_MESSAGE_SIZE:
         return S.CONTROL_PROTOCOL_STATUS_REQUSET_LENGTH_OVERFLOW
-    version, flags, _, _, count = REQUEST_HEADER.unpack_from(data)
+    version, flags, sequence, opcode, count = REQUEST_HEADER.unpack_from(data)
     if version != PROTOCOL_VERSION:
         return S.HAILO_CONTROL_STATUS_INVALID_VERSION
     if flags & FLAG_ACK:
         return S.HAILO_CONTROL_STATUS_CONTROL_ACK_RECEIVED
-    position = REQUEST_HEADER.size
+    parameters, position = [], REQUEST_HEADER.size
     for _ in range(count):
-        if len(data) - position < PARAMETER_LENGTH.size:
+        start = position + PARAMETER_LENGTH.size
+        if start > size:
             return S.HAILO_CONTROL_STATUS_OVERRUN_AT_PARAMETER
-        position += PARAMETER_LENGTH.size + PARAMETER_LENGTH.unpack_from(data, position)[0]
-        if position > len(data):
+        position = start + PARAMETER_LENGTH.unpack_from(data, position)[0]
+        if position > size:
             return S.HAILO_CONTROL_STATUS_OVERRUN_AT_PARAMETER
-    return None if position == len(data) else S.CONTROL_PROTOCOL_PART_OF_THE_MESSAGE_NOT_PARSED
+        parameters.append(data[start:position])
+    if position != size:
+        return S.CONTROL_PROTOCOL_PART_OF_THE_MESSAGE_NOT_PARSED
+    return Request(opcode, tuple(parameters), sequence, version)
 
 
 def _resolved(parameter: Parameter, layouts: Mapping[str, Packed], sizes: Mapping[str, int]) -> Field:

@@ -37,7 +37,7 @@ def assert_same(record, message):
         return
     descriptor = message.DESCRIPTOR
     assert type(record).__name__ == descriptor.name.removeprefix("ProtoHEF")
-    names = {field.name for field in msgspec.structs.fields(record)}
+    names = set(record.__struct_fields__)
     groups = {group.name for group in descriptor.oneofs if not group.name.startswith("_")}  # _: of `optional`
     members = {field.name for group in descriptor.oneofs for field in group.fields if group.name in groups}
     optional = {field.name for field in descriptor.fields if field.has_presence and not field.message_type}

@@ -79,22 +79,33 @@ def test_a_command_is_read_back_from_its_register() -> None:
 def test_a_block_that_is_written_twice_has_its_bytes_once() -> None:
     """Compressed bytes count all that came; of a block that came plain there are none."""
     blocks = L3(False)
-    blocks.write(3, 0, memoryview(bytes(64)), None)
-    blocks.write(3, 0, memoryview(bytes(64)), None)
+    blocks.write(3, 0, memoryview(bytes(64)), None, 0)
+    blocks.write(3, 0, memoryview(bytes(64)), None, 0)
     assert blocks.sizes[3] == Size(128, False)
 
 
 def test_a_piece_that_another_covers_does_not_tell_contents_apart() -> None:
     first, whole = memoryview(bytes(range(16))), memoryview(bytes(range(24)))
     covered, alone = L3(False), L3(False)
-    covered.write(0, 0, first, None)
-    covered.write(0, 0, whole, None)
-    alone.write(0, 0, whole, None)
+    covered.write(0, 0, first, None, 1)
+    covered.write(0, 0, whole, None, 2)
+    alone.write(0, 0, whole, None, 2)
     assert covered.fingerprint == alone.fingerprint
     overlapping = L3(False)
-    overlapping.write(0, 16, first, None)
-    overlapping.write(0, 0, whole, None)
+    overlapping.write(0, 16, first, None, 1)
+    overlapping.write(0, 0, whole, None, 2)
     assert overlapping.fingerprint != alone.fingerprint
+
+
+@pytest.mark.parametrize(("offset", "size", "written"), [(0, 0x18000, 3), (0x7000, 0x12000, 4)])
+def test_all_blocks_that_a_write_goes_on_into_are_told_apart_by_its_data(offset: int, size: int, written: int) -> None:
+    found = []
+    for digest in (1, 1, 2):
+        blocks = L3(False)
+        blocks.write(4, offset, memoryview(bytes(size)), None, digest)
+        found.append([blocks.content_of(number) for number in range(4, 9)])
+    same, again, other = found
+    assert same == again and len({*same, *other} - {0}) == 2 * written
 
 
 @pytest.mark.parametrize("words", [2, 4])

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from emu.chips.chips import load
+from emu.hw.application import read_list
 from emu.hw.device import Device
 from emu.hw.memory import difference
+from emu.sequencer.program import ContextType
 from emu.wire.breakpoints import BreakpointStatus, Place
 from emu.wire.control import (
     ContextSwitchStatus,
@@ -21,6 +23,7 @@ from emu.wire.control import (
     set_network_group_header,
 )
 from emu.wire.status import FirmwareStatus as S
+from emu.wire.status import FirmwareStopError
 from emu.wire.wire import wire_of
 from tests.conftest import SHARED, needs_shared
 from tests.hw.lists import act, double, single
@@ -230,7 +233,7 @@ def test_downloaded_lists_carry_time_stamps_in_ticks_of_the_device() -> None:
     session = double().session()
     device = session.chip
     untouched = _download(device, 0, 0)
-    assert untouched == device.applications[0].contexts[2].action_list
+    assert untouched == device.applications[0].contexts[2].actions.data
     enable = encode_request(Opcode.CONFIG_CONTEXT_SWITCH_TIMESTAMP, (b"\0\1", b"\1"))
     assert _status(device.control(enable)) == 0
     session.run_group(session.applications[0])
@@ -245,6 +248,27 @@ def test_downloaded_lists_carry_time_stamps_in_ticks_of_the_device() -> None:
     assert repeated.last_executed == 1
     wrong = encode_request(Opcode.DOWNLOAD_CONTEXT_ACTION_LIST, (bytes(4), b"\1", (7).to_bytes(2, "little"), bytes(2)))
     assert _status(device.control(wrong)) == S.CONTEXT_SWITCH_TASK_STATUS_DOWNLOAD_ACTION_LIST_INVALID_CONTEXT_INDEX
+
+
+def test_the_same_list_is_read_once_and_stamped_for_each_that_sent_it() -> None:
+    session, other = double().session(), double().session()
+    lists, again = (one.chip.applications[0].sent.lists for one in (session, other))
+    assert all(one is two for one, two in zip(lists, again, strict=True))
+    enable = encode_request(Opcode.CONFIG_CONTEXT_SWITCH_TIMESTAMP, (b"\0\1", b"\1"))
+    assert _status(session.chip.control(enable)) == 0
+    session.run_group(session.applications[0])
+    assert _download(session.chip, 1, 0) != _download(other.chip, 1, 0) == lists[3].data
+
+
+def test_the_same_bytes_are_other_lists_for_another_kind_of_context_runtime_or_chip() -> None:
+    sent = double().session().chip.applications[0].sent
+    data = sent.list_of(ContextType.PRELIMINARY).data
+    known = read_list(data, ContextType.DYNAMIC, wire_of("4.23"), "descriptors")
+    assert read_list(bytes(bytearray(data)), ContextType.DYNAMIC, wire_of("4.23"), "descriptors") is known
+    assert read_list(data, ContextType.PRELIMINARY, wire_of("4.23"), "descriptors") is not known
+    assert read_list(data, ContextType.DYNAMIC, wire_of("4.22"), "descriptors") is not known
+    with pytest.raises(FirmwareStopError, match="config channels work in bursts"):
+        read_list(data, ContextType.DYNAMIC, wire_of("4.23"), "bursts")
 
 
 @pytest.mark.parametrize("runtime", ["4.23", "5.2"])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from emu.hw.hostmem import HostBuffer
-from emu.hw.payload import Content, Payload
+from emu.hw.payload import Content, Parts, Payload
+from tests.effort import within
 
 
 def made_up(key: int, size: int) -> Payload:
@@ -39,3 +40,35 @@ def test_what_is_written_in_one_piece_is_read_without_being_made_up() -> None:
     found = buffer.content(16, 16)
     assert isinstance(found, Payload) and found == made_up(216, 16)
     assert len(buffer.writes) == 3 and not buffer.shared
+
+
+def test_a_part_of_a_frame_costs_no_more_than_itself() -> None:
+    """A list or a capture may claim a frame of 4 GB, of which its channel moves a page."""
+    frame = made_up(1, (1 << 32) - 241)
+    buffer = HostBuffer(frame.size)
+    buffer.write(0, Parts([(b"head", 0, 4), (frame, 4, frame.size - 4)]))
+    with within(64 << 20):
+        found = buffer.read(1 << 31, 4096)
+    assert found == frame.part(1 << 31, 4096)
+    assert buffer.read(0, 16) == b"head" + made_up(1, 16).materialise()[4:]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_parts_of_parts(seed: int) -> None:
+    """Contents laid behind each other, some longer than what they are taken from: each stretch is that of the whole."""
+    rng = np.random.default_rng(seed)
+    pieces: list[tuple[Content, int, int]] = []
+    plain = b""
+    for number in range(6):
+        content: Content = made_up(number, 40) if number % 2 else rng.bytes(40)
+        if number == 3:
+            content = Parts(list(pieces))
+        at, size = int(rng.integers(0, 40)), int(rng.integers(0, 60))
+        pieces.append((content, at, size))
+        whole = content.materialise() if isinstance(content, Payload) else content
+        plain += whole[at : at + size].ljust(size, b"\0")
+    joined = Parts(pieces)
+    assert joined.materialise() == plain
+    for _ in range(40):
+        begin, end = sorted(int(one) for one in rng.integers(0, len(plain) + 1, 2))
+        assert joined.part(begin, end - begin) == plain[begin:end]

@@ -11,7 +11,7 @@ import pytest
 from emu.chips.chips import load
 from emu.host.recording import Recorder
 from emu.host.session import RunRequest, Session, run_program
-from emu.hw.application import Context, Step
+from emu.hw.application import Context, Stamp, Step
 from emu.hw.device import Device
 from emu.hw.probe import Probe
 from emu.hw.vdma import Channel, Edge
@@ -98,8 +98,12 @@ def test_the_batch_that_is_to_be_stamped_is_played(batch: int) -> None:
             device.probe.one_by_one = one_by_one
 
         device = watched(double, watch).chip
-        entries = [entry.timestamp for context in device.applications[0].dynamic for entry in context.entries]
-        return entries, device.core.jumps
+        found = [
+            context.stamps.get(number, Stamp()).timestamp
+            for context in device.applications[0].dynamic
+            for number in range(len(context.actions.entries))
+        ]
+        return found, device.core.jumps
 
     skipped, jumps = stamps(False)
     played, none = stamps(True)

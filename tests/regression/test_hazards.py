@@ -122,7 +122,7 @@ def test_the_action_of_a_hazard_is_the_one_it_came_with(shared: Path, tmp_path: 
     run = execute(path, RunSpec.of(path, inject=("flip-ccw:0=200000",)), tmp_path / "t")
     assert run.device is not None
     first = run.hazards[0]
-    step = run.device.applications[0].context(ContextType.PRELIMINARY).steps[first.action_index]
+    step = run.device.applications[0].context(ContextType.PRELIMINARY).actions.steps[first.action_index]
     assert first.hazard.context == "preliminary" and step.type is ActionType.FETCH_CCW_BURSTS
 
 

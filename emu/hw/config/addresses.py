@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -157,6 +158,30 @@ class ChipMap(Struct, frozen=True):
         if not block.stride:
             return Place(None, block.name, None, address - block.base)
         return Place(None, block.name, *divmod(address - block.base, block.stride))
+
+
+class Target(Struct, frozen=True):
+    """What writing to an address reaches: a cluster's window or the system (`cluster` None), a block of L3 at an offset
+    (elsewhere `block` None), `unpacked` through the decompressor; whether it is `known` that configuration goes there.
+    """
+
+    cluster: int | None
+    block: int | None
+    offset: int
+    unpacked: bool
+    is_symbol_table: bool
+    raises: bool
+    known: bool
+
+
+@lru_cache(maxsize=1 << 12)  # the same configuration is written again and again
+def target_of(family: str, address: int) -> Target:
+    """The target of a record."""
+    chip = MAPS[family]
+    cluster, block = chip.cluster_of(address), chip.l3_block(address)
+    unpacked = block is not None and address & CLUSTER_STRIDE - 1 >= L3_COMPRESSED
+    is_table, raises = address in chip.symbol_tables, address == chip.raise_register
+    return Target(cluster, block, address % L3_BLOCK, unpacked, is_table, raises, chip.is_known(address))
 
 
 _L3_BANK = Bank("L3 block", L3, L3_BLOCK, L3_BLOCKS)

@@ -46,10 +46,17 @@ class Compressed(Struct, frozen=True):
 
 def symbols_of(table: Words) -> Bytes | None:
     """The symbols in the words of a symbol table record; None where it holds too few or one that is no byte."""
-    words = table[1 : 1 + SYMBOLS]
+    return _symbols(table[1 : 1 + SYMBOLS].tobytes())
+
+
+@lru_cache(maxsize=64)  # most tables of a program are the same
+def _symbols(data: bytes) -> Bytes | None:
+    words = np.frombuffer(data, "<u4")
     if len(words) < SYMBOLS or (words > 0xFF).any():
         return None
-    return words.astype(np.uint8)
+    found = words.astype(np.uint8)
+    found.setflags(write=False)  # whoever asks for it gets the same one
+    return found
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct, field
 
-from emu.hw.config.addresses import CLUSTER_BASE, CLUSTER_STRIDE, L3, MAPS, ChipMap
+from emu.hw.config.addresses import CLUSTER_BASE, CLUSTER_STRIDE, L3, MAPS, ChipMap, target_of
 from emu.hw.config.commands import GO, Barrier, Command, command_of
 from emu.hw.config.effects import Effects, start_program
 from emu.hw.config.image import ChipImage
@@ -201,20 +201,17 @@ class Executor:
         command = records.commands.get(record)
         if command is not None:
             return self._take_command(records, record, command)
-        chip, outcome = self.chip, self.outcome
-        address, channel, step = records.addresses[record], records.channels[record], records.steps[record]
-        cluster = chip.cluster_of(address)
-        why = self.image.write_record(records, record, cluster)
+        outcome, target = self.outcome, target_of(self.chip.family, records.addresses[record])
+        why = self.image.write_record(records, record, target)
         if why:
             outcome.outside.append((record, why))
-        if address == chip.raise_register:
-            value = records.values[record]
+        if target.raises:
+            step, channel, value = records.steps[record], records.channels[record], records.values[record]
             bits = range(value.bit_length())
             outcome.raises += [Raise(step, record, channel, bit) for bit in bits if value >> bit & 1]
-        elif cluster is not None:
-            block = chip.l3_block(address)
-            if block is not None:
-                outcome.stored.append(Stored(step, record, cluster, block, channel))
+        elif target.cluster is not None and target.block is not None:
+            step, channel = records.steps[record], records.channels[record]
+            outcome.stored.append(Stored(step, record, target.cluster, target.block, channel))
         return True
 
     def _take_command(self, records: Records, record: int, command: Command) -> bool:
@@ -225,7 +222,7 @@ class Executor:
             heappush(self._held.setdefault((cluster, *command[2:]), []), records.channels[record])
             return False
         if self.image.keeps_words:
-            self.image.write_record(records, record, cluster)
+            self.image.write_record(records, record, target_of(self.chip.family, records.addresses[record]))
         self.outcome.commands.append(command)
         if is_go:
             self._start(step, cluster, None, command)

@@ -10,22 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.hw.config.addresses import (
-    CLUSTER_STRIDE,
-    L3_BLOCK,
-    L3_BLOCKS,
-    L3_COMPRESSED,
-    SUB_CLUSTER_END,
-    SUB_CLUSTER_STRIDE,
-    ChipMap,
-)
-from emu.hw.config.addresses import L3 as L3_OFFSET
+from emu.hw.config.addresses import SUB_CLUSTER_END, SUB_CLUSTER_STRIDE, ChipMap, Target
 from emu.hw.config.compression import Compressed, decompress_each, symbols_of
 from emu.hw.config.l3 import L3
 from emu.hw.config.records import Bools, Bytes, Records, Words
 from emu.sequencer.configuration import HAILO8
-
-_L3_SIZE = L3_BLOCKS * L3_BLOCK
 
 
 def decoder_of(family: str, address: int, channel: int) -> int:
@@ -120,31 +109,31 @@ class ChipImage:
             store = self._stores[cluster] = WordStore()
         return store
 
-    def write_record(self, records: Records, record: int, cluster: int | None) -> str:
-        """Write what a record brings to a cluster (None: to the system); a text where it cannot be written: why."""
-        address, data, channel = records.addresses[record], records.data(record), records.channels[record]
-        chip = self.chip
-        if address in chip.symbol_tables:
-            symbols = symbols_of(records.words(record))
-            if symbols is None:
+    def write_record(self, records: Records, record: int, target: Target) -> str:
+        """Write what a record brings to its target; a text where it cannot be written: why."""
+        address, data = records.addresses[record], records.data(record)
+        symbols: Bytes | None = None
+        if target.is_symbol_table:
+            table = symbols_of(records.words(record))
+            if table is None:
                 return "a symbol table of too few words, or with one above 255"
-            self._symbols[decoder_of(chip.family, address, channel)] = symbols
-        offset = address & CLUSTER_STRIDE - 1
-        in_l3 = cluster is not None and L3_OFFSET <= offset < L3_OFFSET + _L3_SIZE * chip.l3_forms
-        compressed = records.packed[record] or (in_l3 and offset >= L3_COMPRESSED)
-        symbols = self._symbols.get(decoder_of(chip.family, address, channel)) if compressed else None
-        if compressed and symbols is None:
-            return "compressed, and no symbol table came before"
-        if cluster is not None and in_l3:
-            block, inside = divmod(offset - L3_OFFSET & _L3_SIZE - 1, L3_BLOCK)
-            self.l3[cluster].write(block, inside, data, symbols)
+            self._symbols[self._decoder(records, record)] = table
+        if target.unpacked or records.packed[record]:
+            symbols = self._symbols.get(self._decoder(records, record))
+            if symbols is None:
+                return "compressed, and no symbol table came before"
+        if target.cluster is not None and target.block is not None:
+            self.l3[target.cluster].write(target.block, target.offset, data, symbols, records.digest(record))
         elif not self.keeps_words:
             pass
         elif symbols is not None:
-            self.store(cluster).write_compressed(address, data, symbols)
+            self.store(target.cluster).write_compressed(address, data, symbols)
         else:
-            self.store(cluster).write(address, data[: len(data) & ~3].view("<u4"))
-        return "" if cluster is not None or chip.is_known(address) else "an address that no known block has"
+            self.store(target.cluster).write(address, data[: len(data) & ~3].view("<u4"))
+        return "" if target.known else "an address that no known block has"
+
+    def _decoder(self, records: Records, record: int) -> int:
+        return decoder_of(self.chip.family, records.addresses[record], records.channels[record])
 
     def decodes(self, channel: int) -> bool:
         """1xh: whether the symbols of a config channel's decompressor are known."""

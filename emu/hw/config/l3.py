@@ -22,6 +22,7 @@ def _digest(data: Any, seed: int = 0) -> int:
     return xxhash.xxh3_64_intdigest(data, seed=seed)
 
 
+_WORD64 = (1 << 64) - 1
 _MOST_PIECES = 64  # of a block that are told apart by content; beyond, any further write makes it another
 
 
@@ -118,8 +119,8 @@ class _Content:
 
 
 def hash_of(pieces: dict[tuple[int, int, bool], int]) -> int:
-    """One number for pieces in their order."""
-    return xxhash.xxh3_64_intdigest(repr(list(pieces.items())).encode())
+    """One number for pieces in their order; all in it are numbers, whose hash is the same in every process."""
+    return hash(tuple(pieces.items())) & _WORD64
 
 
 class L3:
@@ -134,20 +135,23 @@ class L3:
         self._contents: dict[int, _Content] = {}
         self.sizes: dict[int, Size] = {}
 
-    def write(self, block: int, offset: int, data: Bytes, symbols: Bytes | None) -> None:
-        """Note what a record brings to `offset` of a block; a direct write goes on into the blocks behind."""
+    def write(self, block: int, offset: int, data: Bytes, symbols: Bytes | None, digest: int) -> None:
+        """Note what a record brings to `offset` of a block; a direct write goes on into the blocks behind.
+
+        `digest` tells its data apart, which are not looked at.
+        """
         if symbols is not None:
-            self._note(block, Piece(offset, data, symbols))
+            self._note(block, Piece(offset, data, symbols), item_hash(digest, _digest(symbols)))
             return
         for start in range(0, len(data), L3_BLOCK):
             part = data[start : start + L3_BLOCK]
             room = L3_BLOCK - offset
-            self._note(block, Piece(offset, part[:room], None))
+            self._note(block, Piece(offset, part[:room], None), digest ^ start)
             block += 1
             if len(part) > room:
-                self._note(block, Piece(0, part[room:], None))
+                self._note(block, Piece(0, part[room:], None), digest ^ (start + room))
 
-    def _note(self, block: int, piece: Piece) -> None:
+    def _note(self, block: int, piece: Piece, digest: int) -> None:
         waiting = self._waiting.setdefault(block, {})
         key = piece.offset, len(piece.data)
         waiting.pop(key, None)
@@ -157,7 +161,7 @@ class L3:
         content = self._contents.get(block)
         if content is None:
             content = self._contents[block] = _Content()
-        content.write(piece, _digest(piece.data, 0 if piece.symbols is None else _digest(piece.symbols)))
+        content.write(piece, digest)
 
     @property
     def fingerprint(self) -> int:

@@ -56,7 +56,7 @@ def lists_of(application: Application, cache: RunCache, style: str) -> Configura
 
 def _streams(context: Context) -> Iterator[StreamEdge]:
     """What a list activates; stream_index is the sys_index of the edge layer (hef-compile.md 5)."""
-    for step in context.steps:
+    for step in context.actions.steps:
         a: Any = step.arguments
         if a.role is Role.ACTIVATE and "core_bytes_per_buffer" in a.FIELDS:
             size, count = a.core_bytes_per_buffer, a.core_buffers_per_frame
@@ -65,23 +65,19 @@ def _streams(context: Context) -> Iterator[StreamEdge]:
 
 def sources_of(context: Context) -> Iterator[ConfigSource]:
     """The host memory behind each config channel that a list activates."""
-    for step in context.steps:
-        if step.type is ActionType.ACTIVATE_CFG_CHANNEL:
-            yield _source(step.arguments)
+    for step in context.actions.by_type.get(ActionType.ACTIVATE_CFG_CHANNEL, ()):
+        yield _source(step.arguments)
 
 
 def unfetched(application: Application, cache: RunCache, family: str) -> list[CcwRecords]:
     """What the host holds for an application that activates no config channel at all: it should have been loaded."""
-    address = -1
-    for context in application.contexts:
-        for step in context.steps:
-            if step.type is ActionType.ACTIVATE_CFG_CHANNEL:
-                return []
-            if address < 0 and step.type in _OPENS:
-                address = step.arguments.dma_address
-    if address < 0:
+    lists = [context.actions for context in application.contexts]
+    if any(ActionType.ACTIVATE_CFG_CHANNEL in actions.by_type for actions in lists):
         return []
-    found: list[CcwRecords] = []
+    opens = [step.arguments for actions in lists for step in actions.steps if step.type in _OPENS]
+    if not opens:
+        return []
+    address, found = opens[0].dma_address, list[CcwRecords]()
     for stream, data in enumerate(cache.near(address)):
         places = _borders(family, data, stream)[1]
         found += [CcwRecords(stream, memoryview(data)[offset : offset + size]) for offset, size in places]
@@ -108,7 +104,7 @@ def trigger_of(a: Any) -> TriggerSequencer:
 
 
 def _steps(context: Context, cache: RunCache, family: str) -> Iterator[Step]:
-    return (step for _, step in numbered_steps((one.arguments for one in context.steps), cache, family))
+    return (step for _, step in numbered_steps((one.arguments for one in context.actions.steps), cache, family))
 
 
 def numbered_steps(actions: Iterable[Any], cache: RunCache, family: str) -> Iterator[tuple[int, Step]]:

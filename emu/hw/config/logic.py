@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import xxhash
 
 from emu.chips.chips import Profile
-from emu.hw.application import Application
+from emu.hw.application import ActionList, Application
 from emu.hw.config.agreement import hazards_of
 from emu.hw.config.ccw import Run
 from emu.hw.config.execute import Executor, Held, Outcome
@@ -306,7 +306,8 @@ class ConfigLogic(Unit):
 _EVERYTHING_IS_THERE = frozenset({13, 14})  # the last config-dones of a Hailo-8 list (chip-config.md 6)
 _MOST_HAZARDS = 100  # that are told; a broken file has one after the other
 _KEPT_APPLICATIONS = 16
-_kept: OrderedDict[int, tuple[bool, tuple[Hazard, ...]]] = OrderedDict()
+_Key = tuple[str, tuple[ActionList, ...], tuple[int, ...]]  # style, lists, and what lies behind them
+_kept: OrderedDict[_Key, tuple[bool, tuple[Hazard, ...]]] = OrderedDict()
 
 
 def _marks(outcome: Outcome) -> tuple[int, ...]:
@@ -318,15 +319,10 @@ def _looked_at(application: Application, cache: RunCache, style: str) -> tuple[b
 
     The same lists with the same bytes behind them are looked at once a process.
     """
-    digest = xxhash.xxh3_64(style.encode())
-    for context in application.contexts:
-        digest.update(context.action_list)
-        for source in sources_of(context):
-            digest.update(cache.digest(source).to_bytes(8, "little"))
     unloaded = unfetched(application, cache, FAMILIES[style])
-    for records in unloaded:
-        digest.update(records.data)
-    key = digest.intdigest()
+    contents = [cache.digest(source) for context in application.contexts for source in sources_of(context)]
+    contents += [xxhash.xxh3_64_intdigest(records.data) for records in unloaded]
+    key = style, application.sent.lists, tuple(contents)
     found = _kept.pop(key, None)
     if found is None:
         configuration = lists_of(application, cache, style)

@@ -64,6 +64,7 @@ class Records:
         # emu.hw.config.execute notes here, by number, which records do anything and which are commands
         self.acting: dict[bool, list[int]] = {}
         self.commands: Mapping[int, Command] | None = None
+        self._digests: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self.step)
@@ -74,6 +75,13 @@ class Records:
         if isinstance(self.buffer, Rope):
             return np.frombuffer(self.buffer.between(start, end), np.uint8)
         return self.buffer[start:end]
+
+    def digest(self, record: int) -> int:
+        """Tells the data of records apart."""
+        found = self._digests.get(record)
+        if found is None:
+            found = self._digests[record] = xxhash.xxh3_64_intdigest(self.data(record).data)
+        return found
 
     def _parts(self) -> Iterator[tuple[slice, int, Bytes]]:
         """The records that lie in some bytes, where these begin in `buffer`, and they."""

@@ -78,7 +78,7 @@ def _open(fw: Execution, a: Opening, direction: Direction) -> Channel:
     channel.open(info)
     channel.boundary, channel.descriptors = True, vdma.host.lists.get(info.dma_address)
     assert fw.application is not None
-    if any(channel.packed in context.maps for context in fw.application.contexts):
+    if any(channel.packed in context.actions.maps for context in fw.application.contexts):
         channel.mapped_stream = UNMAPPED  # activation maps nothing, where lists map by themselves
     # an input moves nothing before the first RESUME
     channel.paused = direction is Direction.H2D

@@ -49,9 +49,9 @@ def activate_cfg_channel(fw: Execution, a: ActivateCfgChannel) -> None:
             f"the header says {header.csm_buffer_size}"
         ),
     )
+    expected = fw.context.actions.bursts.get(a.config_stream_index, 0)
     fw.device.config.activate(
-        a.config_stream_index,
-        ConfigChannel(channel.packed, a.config_stream_index, source, fw.context.bursts[a.config_stream_index]),
+        a.config_stream_index, ConfigChannel(channel.packed, a.config_stream_index, source, expected)
     )
     fw.device.memory_note("config", a.config_stream_index, settings)
     if fw.tracing:

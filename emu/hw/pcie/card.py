@@ -10,7 +10,6 @@ there is may be spared the accesses: what they come to is done at once, with the
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, Protocol
@@ -24,6 +23,7 @@ from emu.hw.pcie import layout
 from emu.hw.pcie.boot import Boot
 from emu.hw.pcie.declare import ALL_ONES, WORD, Bar, Place, RegisterFaultError, written
 from emu.hw.pcie.layout import CONFIG, FIRMWARE, Ring, Software
+from emu.hw.pcie.mailboxes import Mailboxes, digest
 from emu.hw.probe import Access, Probe
 from emu.hw.unit import Unit
 from emu.hw.vdma import Channel, Vdma
@@ -107,7 +107,7 @@ class PcieCard(Unit):
         self.launch, self.num_processed = chip.launch, chip.num_processed
         self._host: HostPort | None = None
         self._words: dict[tuple[int, int], int] = {}
-        self._mailboxes = bytearray(layout.PAGE)
+        self._mailboxes = Mailboxes()
         self._passed: dict[int, list[int]] = {}
         self._not_before = 0
         self._translate(0, layout.CONTROL_SECTION)
@@ -275,7 +275,7 @@ class PcieCard(Unit):
         if layout.NOTIFICATION + layout.EVENT_HEAD.size + len(message) > layout.PAGE:
             what = f"an event of {len(message)} bytes: where its end lies is not known"
             raise RegisterFaultError(what, FIRMWARE, layout.NOTIFICATION)
-        self._put(layout.NOTIFICATION, layout.EVENT_HEAD.pack(1, len(message)) + message)
+        self._mailboxes.write(layout.NOTIFICATION, layout.EVENT_HEAD.pack(1, len(message)) + message)
         self._not_before = now
         self._raise(layout.software(Software.NOTIFICATION))
         self._not_before = 0
@@ -332,7 +332,7 @@ class PcieCard(Unit):
         """What ATR0 shows: the mailboxes of a firmware that runs, the memory of the bootloader."""
         if self._shows_mailboxes:
             _within(offset, size)
-            return bytes(self._mailboxes[offset : offset + size])
+            return self._mailboxes.read(offset, size)
         return self.boot.read(self._target + offset, size, offset)
 
     def write_section(self, offset: int, data: bytes) -> None:
@@ -343,10 +343,7 @@ class PcieCard(Unit):
         part = _within(offset, len(data))
         if part.begin == layout.REPLY or (part.begin == layout.NOTIFICATION and (offset, data) != _READ):
             raise RegisterFaultError(f"{part.name} is read only", FIRMWARE, offset)
-        self._put(offset, data)
-
-    def _put(self, offset: int, data: bytes) -> None:
-        self._mailboxes[offset : offset + len(data)] = data
+        self._mailboxes.write(offset, data)
 
     def ring(self, bits: Ring) -> None:
         """The doorbell; nobody hears it while no firmware runs."""
@@ -368,19 +365,19 @@ class PcieCard(Unit):
         heard = self._shows_mailboxes and self._word(CONFIG, layout.INTERRUPT_MASK) & layout.software(Software.CONTROL)
         if not heard or len(request) > layout.MOST_REQUEST:
             return None
-        self._put(layout.REQUEST, _mail(request) + bytes(-len(request) % WORD))
+        self._mailboxes.leave(layout.REQUEST, request, bytes(-len(request) % WORD))
         reply = self._chip.control(request)
-        self._put(layout.REPLY, _mail(reply))
+        self._mailboxes.leave(layout.REPLY, reply)
         return reply
 
     def _serve(self) -> None:
-        digest, length = layout.HEAD.unpack_from(self._mailboxes)
-        message = bytes(self._mailboxes[layout.HEAD.size : layout.HEAD.size + length])
-        if length > layout.MOST_REQUEST or digest != _digest(message):
+        mailboxes = self._mailboxes
+        sum_, length = layout.HEAD.unpack(mailboxes.read(layout.REQUEST, layout.HEAD.size))
+        message = mailboxes.read(layout.REQUEST + layout.HEAD.size, length)
+        if length > layout.MOST_REQUEST or sum_ != digest(message):
             what = f"a control message of {length} bytes whose MD5 or size is wrong: what comes of it is not known"
             raise RegisterFaultError(what, FIRMWARE, layout.DOORBELL)
-        reply = self._chip.control(message)
-        self._put(layout.REPLY, _mail(reply))
+        mailboxes.leave(layout.REPLY, self._chip.control(message))
         self._raise(layout.software(Software.CONTROL))
 
     # -- firmware
@@ -388,7 +385,7 @@ class PcieCard(Unit):
     def power_on(self) -> None:
         """As behind a reset of the slot: no interrupt enabled, no firmware."""
         self._words.clear()
-        self._mailboxes = bytearray(layout.PAGE)
+        self._mailboxes = Mailboxes()
         self._passed.clear()
         self._chip.restart()
         self.boot.power_on()
@@ -416,15 +413,6 @@ def _within(offset: int, size: int) -> _Part:
         if part.begin <= offset and offset + size <= part.end:
             return part
     raise RegisterFaultError(f"{size} bytes lie in no one mailbox", FIRMWARE, offset)
-
-
-def _mail(message: bytes) -> bytes:
-    """A message as it lies in its mailbox."""
-    return layout.HEAD.pack(_digest(message), len(message)) + message
-
-
-def _digest(message: bytes) -> bytes:
-    return hashlib.md5(message, usedforsecurity=False).digest()
 
 
 def _counted(descriptors: int, length: int) -> int:
