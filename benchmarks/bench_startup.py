@@ -23,7 +23,7 @@ from tests.effort import sized
 GIVEN = SHARED / "hef" / "mnist_cnn.v0.hailo8.hef"
 MODEL = str(GIVEN) if GIVEN.exists() else "examples/two_context.hef"
 ROUNDS = sized(9, 1)
-LIMITS = {"parse-hef": 1.1, "actions": 1.25, "inspect": 1.5, "check": 2.7, "estimate": 1.85, "run": 2.5}
+LIMITS = {"parse-hef": 1.1, "actions": 1.25, "inspect": 1.5, "check": 2.8, "estimate": 1.85, "run": 2.5}
 BASELINE = ["-c", "import numpy, emu.schemas.hef_pb2"]
 # the tests keep BLAS to one thread (tests/conftest.py); whoever types a command or loads numpy has set nothing
 NOT_OF_A_USER = ("PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
