@@ -23,7 +23,7 @@ from tests.hw.captures import layout_of, loaded
 from tests.hw.lists import FRAME, OUT, act, buffer, single, stream_out
 
 MAX_BARE = 2.5
-MAX_CALLS = 2_400
+MAX_CALLS = 1_650
 FRAMES = sized(1_000, 10)
 TURNS = sized(5, 1)
 OUTPUTS = (1, 2, 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from functools import partial
+from heapq import heappop
 from itertools import count
 
 import simpy
@@ -89,27 +90,29 @@ class Clock(simpy.Environment):
 
     def run_until(self, stop: Callable[[], bool]) -> bool:
         """Process events until `stop()`; False if the queue ran empty before."""
-        peek, advance = super().peek, self._advance
         while not stop():
-            due = peek()
-            if due == Infinity:
+            if not self._queue:
                 return False
-            advance(int(due) + self._skipped)
+            self._advance()
         return True
 
     def run_to(self, ns: int) -> None:
         """Process everything up to and including `ns` and stand there."""
         queue = self._queue
         while queue and queue[0][0] + self._skipped <= ns:
-            self._advance(int(queue[0][0]) + self._skipped)
+            self._advance()
         if self.time < ns:
             # nothing is due so early; the time that a message takes is no event
             self.time, self._now = ns, ns - self._skipped
 
-    def _advance(self, due: int) -> None:
+    def _advance(self) -> None:
+        """As simpy's own `step`, in which events may also fail and stop the simulation."""
+        self._now, _, _, event = heappop(self._queue)
         self.events += 1
-        self.time = due
-        self.step()
+        self.time = int(self._now) + self._skipped
+        callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
+        for callback in callbacks:
+            callback(event)
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure

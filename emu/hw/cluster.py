@@ -106,6 +106,10 @@ class Sequencer(Unit):
     def name(self) -> str:
         return f"cluster {self.cluster} sequencer"
 
+    def start(self, arguments: Mapping[str, int], done_at: int | None) -> None:
+        """TRIGGER_SEQUENCER; `done_at` None: it never is done."""
+        self.arguments, self.done_at, self.triggered = arguments, done_at, True
+
     def reset(self) -> None:
         self.arguments, self.done_at = {}, None
 
@@ -156,6 +160,7 @@ class Clusters(Unit):
         self.sequencers = {c: cluster.sequencer for c, cluster in self.clusters.items()}
         self._lcus: dict[int, Lcu] = {}  # named since the last reset, in the order of their naming
         self._counts: list[FrameCount] | None = []  # of those; None: some count otherwise than before
+        self.sequencer_ns = round(profile.sequencer_ns)  # what one takes whose program nobody knows
         self.edition = edition  # of what frames may wait for
         self.stuck: set[int] = set()  # an injected fault: they let no frame through
 
@@ -299,8 +304,8 @@ class Clusters(Unit):
     def trigger(self, a: TriggerSequencer, done_at: int | None) -> Sequencer:
         """TRIGGER_SEQUENCER: write its configuration and start it; `done_at` None: it never is done."""
         sequencer = self.sequencer(a.cluster_index)
-        sequencer.arguments, registers = _programmed(a)
-        sequencer.done_at, sequencer.triggered = done_at, True
+        arguments, registers = programmed(a)
+        sequencer.start(arguments, done_at)
         self.memory.write_unit(registers)
         return sequencer
 
@@ -323,7 +328,7 @@ class Clusters(Unit):
 
 
 @lru_cache(maxsize=1 << 10)  # lists run again and again
-def _programmed(a: TriggerSequencer) -> tuple[Mapping[str, int], Registers]:
+def programmed(a: TriggerSequencer) -> tuple[Mapping[str, int], Registers]:
     """What TRIGGER_SEQUENCER says, by name, and the registers in which the model keeps it."""
     arguments = a.arguments()
     base = lcu_address(a.cluster_index, 0) & ~0xFFFFF | _SEQUENCER_BASE

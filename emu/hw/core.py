@@ -120,7 +120,10 @@ class Core(Unit):
     # -- edges
 
     def edge_of_channel(self, packed: int) -> Edge | None:
-        return next((edge for edge in self.edges.values() if edge.channel.packed == packed), None)
+        for edge in self.edges.values():
+            if edge.channel.packed == packed:
+                return edge
+        return None
 
     def participants(self) -> list[Edge]:
         """Active edges that are not routed to a dummy stream."""
@@ -156,12 +159,12 @@ class Core(Unit):
         edges = self.participants()
         for hazard in misdirected(context, edges, self.labels, self.asked_by_context):
             self.report(hazard, self.clock.time)
-        networks = sorted({e.network for e in edges if e.direction is Direction.H2D and e.fetched})
+        networks = sorted({e.network for e in edges if e.fetched and e.direction is Direction.H2D})
         for network in networks or [0]:
             # an edge of a network that has no input of its own goes with the first one
             mine = (
                 [e for e in edges if e.network == network or (e.network not in networks and network == networks[0])]
-                if networks
+                if len(networks) > 1
                 else edges
             )
             only = network if len(networks) > 1 else None
@@ -283,7 +286,9 @@ class Core(Unit):
         edition = self.gates.edition
         if one.checked != edition:
             one.checked = edition
-            missing = list(self.gates.missing(one.needs))
+            missing = [] if one.needs.met == edition else list(self.gates.missing(one.needs))
+            if not missing:
+                one.needs.met = edition
             one.lacks = "; ".join(missing[:_TOLD])
             if len(missing) > _TOLD:
                 one.lacks += f"; and {len(missing) - _TOLD} more units"

@@ -18,14 +18,16 @@ from emu.hw.config.logic import ConfigLogic
 Named = Mapping[int, tuple[int, str]]  # by packed_lcu_id: the network, and why frames of it need the LCU
 
 
-class Needs(Struct, frozen=True):
+class Needs(Struct, eq=False):
     """Of the frames of one pass: LCUs that have to be enabled, and LCUs that configuration has to have started, by
-    packed_lcu_id with what to say where that is missing; clusters whose configuration has to be there."""
+    packed_lcu_id with what to say where that is missing; clusters whose configuration has to be there. `met`: the
+    edition of the gates in which nothing was missing."""
 
     enabled: Mapping[int, str] = field(default_factory=dict)
     started: Mapping[int, str] = field(default_factory=dict)
     clusters: tuple[int, ...] = ()
     batch: int | None = None  # what the LCUs' counts have to fit: the batch of several contexts
+    met: int = -1
 
     @property
     def none(self) -> bool:
@@ -143,8 +145,7 @@ class Gates:
     def completed(self, lcus: Iterable[Lcu]) -> None:
         """LCUs have done their batch; those that configuration starts wait to be started again."""
         if self._strict and self._starts_units and not self.single_context:
-            for lcu in lcus:
-                self._logic.lcu_done(lcu.cluster, lcu.index)
+            self._logic.lcus_done([(lcu.cluster, lcu.index) for lcu in lcus])
 
     @property
     def edition(self) -> int:

@@ -18,7 +18,7 @@ from emu.hw.execution import Execution
 from emu.hw.handlers import HANDLERS
 from emu.hw.handlers.own import handlers_with
 from emu.hw.standing import Standing
-from emu.hw.straight import TOGETHER, Straight, one_by_one
+from emu.hw.straight import SINGLY, TOGETHER, Straight, one_by_one
 from emu.hw.waits import Wait
 from emu.sequencer.program import ContextType
 from emu.trace.events import Event, Kind, Subject
@@ -83,6 +83,7 @@ class ListExecution(Execution):
         costs, executed, attended = self._costs, probe.actions.counts, device.attended
         handlers = self.handlers
         together = self._straight.together if only is ALL_ACTIONS else one_by_one
+        kinds = TOGETHER & SINGLY if device.logic.active or only is not ALL_ACTIONS else TOGETHER
         subjects: list[Subject] | None = None
         steps: Sequence[Step] = context.actions.steps
         if only is not ALL_ACTIONS:
@@ -96,7 +97,7 @@ class ListExecution(Execution):
         unwatched = not attended and tracer is None and handlers is HANDLERS
         while at < end:
             step = steps[at]
-            if unwatched and step.type in TOGETHER and standing is None:
+            if unwatched and step.type in kinds and standing is None:
                 done = together(self, steps, at, costs)
                 if done > at:
                     at = done
@@ -151,6 +152,8 @@ class ListExecution(Execution):
         context.simulated_ns += self.now - started
         if only is not SETS_UP:
             context.runs += 1
+        if steps is context.actions.steps:
+            self._straight.ended(self._index, name, steps)
         if tracer is not None:
             tracer.emit(Event(self.now, Kind.CONTEXT_END, self._index, name))
         self.context, self.step = outer, outer_step

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar, Protocol
 
 from msgspec import Struct
+from msgspec import field as struct_field
 
 from emu.hw.fingerprint import Fingerprint, Hashed, Lists, Moment, Noted
 from emu.hw.pieces import Pieces
@@ -119,6 +121,17 @@ class MemoryDifference(Struct, frozen=True):
     after: bytes | None
 
 
+class Writes(Struct):
+    """Writes that follow one another: what they leave in registers, what of them goes into the hash, in order, and
+    (number of the region, bytes, writes). `placed`: the registers behind so many `loads`, as the memory keeps them."""
+
+    words: dict[int, int]
+    noted: tuple[Noted, ...]
+    usage: tuple[tuple[int, int, int], ...]
+    placed: dict[int, tuple[int, int]] = struct_field(default_factory=dict)
+    loads: int = -1
+
+
 @dataclass(eq=False, repr=False, slots=True)
 class AddressSpace(Unit):
     """See the module. `read_before_write` lists addresses that were read while nothing had been written there.
@@ -198,6 +211,25 @@ class AddressSpace(Unit):
         if self.probe.write_hooks:
             for address, value in registers:
                 self._run_write_hooks(address, _WORD.pack(value))
+
+    def write_all(self, writes: Writes) -> None:
+        """As `write_word` of each, where no register acts on them and no hook looks."""
+        if writes.loads != self._loads:
+            writes.loads = loads = self._loads
+            writes.placed = {address: (value, loads) for address, value in writes.words.items()}
+        self._words.update(writes.placed)
+        self.note_all(writes.noted)
+        for region, size, times in writes.usage:
+            self.register_writes += times
+            use = self.use[region]
+            use.bytes_written += size
+            use.writes += times
+
+    def together(self, words: Sequence[tuple[int, int]], noted: Iterable[Noted]) -> Writes:
+        """(address, value) of registers as writes that follow one another, of which `noted` goes into the hash."""
+        regions = Counter(bisect_right(self._bases, address) - 1 for address, _ in words)
+        usage = tuple((region, 4 * count, count) for region, count in regions.items())
+        return Writes(dict(words), tuple(noted), usage)
 
     def load(self, image: Loadable) -> None:
         """Write everything of an image, as a config channel or a sequencer's program delivers it."""

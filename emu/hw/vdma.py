@@ -96,6 +96,11 @@ class Channel(Unit):
     descriptors: HostList | None = None
     register: int = 0
     aborted: str = ""
+    _described: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        engine = f" of engine {self.engine}" if self.engine else ""
+        self._described = f"channel {self.index}{engine} ({self.direction.name})"
 
     @property
     def num_available(self) -> int:
@@ -160,8 +165,7 @@ class Channel(Unit):
         return self.describe()
 
     def describe(self) -> str:
-        engine = f" of engine {self.engine}" if self.engine else ""
-        return f"channel {self.index}{engine} ({self.direction.name})"
+        return self._described
 
     def progress(self) -> str:
         return f"num_available {self.num_available}, num_processed {self.num_processed}"
@@ -204,15 +208,17 @@ class Edge:
     behind_ns: float = 0.0
     ends_ns: float = 0.0
     transfer: Transfer = field(default_factory=Transfer)
+    direction: Direction = field(init=False)
     boundary: bool = field(init=False)
     transfers: int = field(init=False)
     frame_bytes: int = field(init=False)
     descriptors_per_frame: int = field(init=False)
 
     def __post_init__(self) -> None:
+        self.direction = self.channel.direction
         self.boundary = self.kind is EdgeKind.BOUNDARY
         self.transfers = self.channel.transfers_per_frame if self.boundary else 1
-        self.transfer.waits = self.channel.direction is Direction.D2H
+        self.transfer.waits = self.direction is Direction.D2H
         self.carry(self.entries)
 
     def begin(self) -> None:
@@ -230,10 +236,6 @@ class Edge:
         else:
             self.frame_bytes = self.buffer.bytes_in_pattern * entries
             self.descriptors_per_frame = self.buffer.descriptors_per_transfer * entries
-
-    @property
-    def direction(self) -> Direction:
-        return self.channel.direction
 
     def state(self) -> tuple[object, ...]:
         """What the rest of a run depends on."""

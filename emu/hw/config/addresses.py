@@ -149,7 +149,10 @@ class ChipMap(Struct, frozen=True):
         return self.cluster_of(address) is not None or self._block(address) is not None
 
     def _block(self, address: int) -> System | None:
-        return next((block for block in self.system if 0 <= address - block.base < block.size), None)
+        for block in self.system:
+            if 0 <= address - block.base < block.size:
+                return block
+        return None
 
     def _system_place(self, address: int) -> Place:
         block = self._block(address)

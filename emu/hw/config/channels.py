@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import xxhash
 
-from emu.hw.config.ccw import Run
+from emu.hw.config.ccw import Image, Run
 from emu.hw.config.runs import ConfigSource, RunCache
 from emu.hw.unit import Unit, passed
 from emu.timing.model import ConfigBus
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from emu.hw.memory import AddressSpace
 
 _OPAQUE_KEY = 1 << 32  # above every address: bytes of unknown meaning, by config stream, which only the hash knows of
+
+Place = tuple[int, int, int, int]  # channel id, bursts that were asked for, the next record, bursts to come in all
 
 
 @dataclass(eq=False, slots=True)
@@ -44,6 +46,20 @@ class ConfigChannel:
     next_record: int = 0
     prefetched: Run | None = None
 
+    @property
+    def place(self) -> Place:
+        """Which one it is, and how far."""
+        return self.channel, self.fetched, self.next_record, self.expected_bursts
+
+    def again(self) -> ConfigChannel:
+        """Another one that is as far as this one."""
+        programmed = self.channel, self.config_stream_index, self.source, self.expected_bursts
+        return ConfigChannel(*programmed, self.fetched, self.busy_until, self.next_record, self.prefetched)
+
+
+# of several that follow one another: instant behind a common one, bytes, the stream whose last one it is, if it is one
+Fetch = tuple[int, int, int | None]
+
 
 class Bus(ConfigBus, Unit):
     """The config bus of the chip: fetches are served in order."""
@@ -59,11 +75,8 @@ class Bus(ConfigBus, Unit):
         self.idle_at = done = begins + self._fetch_ns + size * self._byte_ns
         return done
 
-    def fetch_all(self, begun: int, fetches: Iterable[tuple[int, int, int | None]]) -> dict[int, int]:
-        """As `fetch` of each (instant behind `begun`, bytes, the stream whose last one it is, if it is one of them).
-
-        Returns when the last one of each stream is consumed, in whole ns.
-        """
+    def fetch_all(self, begun: int, fetches: Iterable[Fetch]) -> dict[int, int]:
+        """As `fetch` of each; returns when the last one of each stream is consumed, in whole ns."""
         done: dict[int, int] = {}
         idle_at, fetch_ns, byte_ns = self.idle_at, self._fetch_ns, self._byte_ns
         for behind, size, last_of in fetches:
@@ -138,24 +151,31 @@ class ConfigManager(Unit):
 
     def fetch_bursts(self, channel: ConfigChannel, count: int) -> int:
         """Let `count` more records through; returns their bytes."""
-        run = channel.prefetched or self.prefetched(channel)
-        if run.opaque:
-            size, noted = self.share(channel, run, channel.fetched, count)
-            channel.fetched += count
-            self.ccw_bytes += size
+        size, brought = self.next_bursts(channel, count)
+        self.ccw_bytes += size
+        if isinstance(brought, Image):
+            self.memory.load(brought)
+        else:
             self.opaque_bytes += size
-            self.memory.note(noted)
-            return size
-        image = run.image(channel.next_record, count)
+            self.memory.note(brought)
+        return size
+
+    def next_bursts(self, channel: ConfigChannel, count: int) -> tuple[int, Image | tuple[int, int]]:
+        """Go on by `count` records; returns their bytes, and what they write or, of unknown meaning, what is noted."""
+        run = channel.prefetched or self.prefetched(channel)
+        before = channel.fetched
         channel.fetched += count
+        if run.opaque:
+            return self._share(channel, run, before)
+        image = run.image(channel.next_record, count)
         # a record that is not written is let through, too
         channel.next_record = min(channel.next_record + count, run.count)
-        self.ccw_bytes += image.size
-        self.memory.load(image)
-        return image.size
+        return image.size, image
 
     def outstanding_bursts(self, channel: ConfigChannel) -> int:
-        """Bursts asked for beyond what the buffer holds: they never arrive."""
+        """Bursts asked for beyond what the buffer holds: they never arrive; 0 where descriptors are asked for."""
+        if self.style == "descriptors":
+            return 0
         run = self.prefetched(channel)
         return 0 if run.opaque else channel.fetched - channel.next_record
 
@@ -207,9 +227,9 @@ class ConfigManager(Unit):
         self.opaque_bytes += size
         self.memory.note(self._place(channel, run, channel.fetched, size))
 
-    def share(self, channel: ConfigChannel, run: Run, before: int, count: int) -> tuple[int, tuple[int, int]]:
-        """Bytes of `count` bursts behind `before` of a run of unknown meaning, and what is noted of them."""
-        fetched = before + count
+    def _share(self, channel: ConfigChannel, run: Run, before: int) -> tuple[int, tuple[int, int]]:
+        """Bytes of the bursts behind `before` of a run of unknown meaning, and what is noted of them."""
+        fetched = channel.fetched
         share = channel.config_stream_index, before, fetched, channel.expected_bursts, run.digest
         found = self._shares.get(share)
         if found is None:

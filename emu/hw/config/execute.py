@@ -97,14 +97,20 @@ class _Waiting(NamedTuple):
 
 
 def _acting(chip: ChipMap, records: Records, known: bool) -> list[int]:
-    """The numbers of all records but those to a cluster's memory, which nothing looks at before it is read as a whole.
+    """The numbers of all records but those to a cluster's memory, which nothing looks at before it is read as a whole,
+    and to system registers that do nothing.
 
     `known`: their symbols are, so that compressed ones cannot fail either.
     """
     addresses = records.address.astype(np.int64)
     offsets = addresses & CLUSTER_STRIDE - 1
     inside = (addresses >= CLUSTER_BASE) & (addresses < CLUSTER_BASE + chip.clusters * CLUSTER_STRIDE)
-    inert = inside & (offsets < L3) & ~records.is_register_write & records.is_right
+    inert = inside & (offsets < L3) & ~records.is_register_write
+    system = np.zeros(len(records), bool)
+    for block in chip.system:
+        system |= (addresses >= block.base) & (addresses < block.base + block.size)
+    inert |= system & ~inside & ~records.goes_to((chip.raise_register, *chip.symbol_tables))
+    inert &= records.is_right
     if not known:
         inert &= ~records.is_compressed
     return [int(number) for number in np.flatnonzero(~inert)]

@@ -111,7 +111,7 @@ class ChipImage:
 
     def write_record(self, records: Records, record: int, target: Target) -> str:
         """Write what a record brings to its target; a text where it cannot be written: why."""
-        address, data = records.addresses[record], records.data(record)
+        address = records.addresses[record]
         symbols: Bytes | None = None
         if target.is_symbol_table:
             table = symbols_of(records.words(record))
@@ -123,13 +123,14 @@ class ChipImage:
             if symbols is None:
                 return "compressed, and no symbol table came before"
         if target.cluster is not None and target.block is not None:
+            data = records.data(record)
             self.l3[target.cluster].write(target.block, target.offset, data, symbols, records.digest(record))
         elif not self.keeps_words:
             pass
         elif symbols is not None:
-            self.store(target.cluster).write_compressed(address, data, symbols)
+            self.store(target.cluster).write_compressed(address, records.data(record), symbols)
         else:
-            self.store(target.cluster).write(address, data[: len(data) & ~3].view("<u4"))
+            self.store(target.cluster).write(address, records.words(record))
         return "" if target.known else "an address that no known block has"
 
     def _decoder(self, records: Records, record: int) -> int:

@@ -181,7 +181,8 @@ class ConfigLogic(Unit):
         before = _marks(executor.outcome)
         self._written += 1
         executor.feed(table, first, stop)
-        self._noted(executor.outcome, before, at, stream)
+        if _marks(executor.outcome) != before:
+            self._noted(executor.outcome, before, at, stream)
         return self._crc_error(stream, table)
 
     def _crc_error(self, stream: int, table: Records) -> str:
@@ -207,9 +208,9 @@ class ConfigLogic(Unit):
             where = f"{self._list}, cluster {cluster} LCU {lcu}"
             self._hazard(Hazard("enabled-unconfigured", where, "no program wrote it"), now)
 
-    def lcu_done(self, cluster: int, lcu: int) -> None:
-        """The LCU has done its batch, and waits to be started again."""
-        self.running.discard((cluster, lcu))
+    def lcus_done(self, lcus: Iterable[tuple[int, int]]) -> None:
+        """LCUs (cluster, index) have done their batch, and wait to be started again."""
+        self.running.difference_update(lcus)
         self.edition.turn()
 
     def why_not_ready(self, cluster: int) -> str:
@@ -276,12 +277,13 @@ class ConfigLogic(Unit):
         if self._executor is not None and self._executor.image.keeps_words:
             self._runs[self._list, cluster, run.program.blocks[0] if run.program.blocks else -1] = run
         self.edition.turn()
-        self.configured.update((cluster, lcu) for lcu in effects.lcus)
-        self.started.update((cluster, lcu) for lcu in effects.started)
-        self.running.update((cluster, lcu) for lcu in effects.started)
+        image = image_of(effects, cluster)
+        self.configured |= image.lcus
+        self.started |= image.started
+        self.running |= image.started
         self._last_run[cluster] = ""
-        self._program_blocks.update((cluster, block) for block in run.program.blocks)
-        self.memory.load(image_of(effects, cluster))
+        self._program_blocks |= image.blocks
+        self.memory.load(image)
         where = f"{self._list}, cluster {cluster}"
         for code in effects.wrong_codes:
             self._hazard(Hazard("program-broken", f"{where} LCU {code.lcu}", str(code)), at)

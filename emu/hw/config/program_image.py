@@ -23,6 +23,10 @@ class ProgramImage:
 
     def __init__(self, effects: Effects, cluster: int) -> None:
         self.effects = effects
+        # each with its cluster: the LCUs that it wrote, those that it started, and the blocks of L3 that it lies in
+        self.lcus = frozenset((cluster, lcu) for lcu in effects.lcus)
+        self.started = frozenset((cluster, lcu) for lcu in effects.started)
+        self.blocks = frozenset((cluster, block) for block in effects.program.blocks)
         self.base = effects.chip.window(cluster)
         self.usage: Usage | None = None
         self.register_writes = effects.program.words

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from emu.hw.application import chip_settings
 from emu.hw.execution import Execution
-from emu.hw.handlers.units import check_network
+from emu.hw.handlers.units import check_buffer_type, check_network
 from emu.hw.passes import OpenedInput
 from emu.hw.vdma import UNMAPPED, Channel, Edge, EdgeKind, HostBufferInfo
 from emu.sequencer.program import Direction
@@ -46,6 +46,7 @@ Activation = (
     | ActivateCacheInput
     | ActivateCacheOutput
 )
+_DIRECTIONS = {direction.value: direction for direction in Direction}
 _STREAMS = {direction: f"stream {direction.name}" for direction in Direction}
 MAX_STREAM_INDEX = 63  # the largest shmifo id that a runtime names (hef-compile.md 4.5)
 
@@ -161,35 +162,30 @@ def _activate(fw: Execution, a: Activation, kind: EdgeKind, direction: Direction
     channel = device.vdma.channel(a.packed_vdma_channel_id, direction)
     registers, info, initial_credit, settings = _settings(a, kind)
     device.vdma.check_buffer(info, circular=kind in (EdgeKind.BOUNDARY, EdgeKind.DDR))
-    if direction is Direction.H2D:
-        require(
-            initial_credit > 0,
-            S.VDMA_SERVICE_STATUS_INVALID_INITIAL_CREDIT_SIZE,
-            lambda: f"initial credit size 0 on {channel.describe()}",
+    if initial_credit <= 0 and direction is Direction.H2D:
+        raise FirmwareStopError(
+            S.VDMA_SERVICE_STATUS_INVALID_INITIAL_CREDIT_SIZE, f"initial credit size 0 on {channel.describe()}"
         )
-    require(
-        a.stream_index <= MAX_STREAM_INDEX,
-        S.BURST_CREDITS_TASK_STATUS_FAILED_TO_FIND_STREAM_INDEX,
-        lambda: f"stream {a.stream_index}",
-    )
+    if a.stream_index > MAX_STREAM_INDEX:
+        raise FirmwareStopError(S.BURST_CREDITS_TASK_STATUS_FAILED_TO_FIND_STREAM_INDEX, f"stream {a.stream_index}")
     key = (direction, a.stream_index)
-    require(
-        key not in fw.activated_streams,
-        S.CONTEXT_SWITCH_STATUS_MULTIPLE_EDGE_LAYERS_FOR_SAME_STREAM,
-        lambda: f"{direction.name} stream {a.stream_index} is activated twice in one context",
-    )
+    if key in fw.activated_streams:
+        raise FirmwareStopError(
+            S.CONTEXT_SWITCH_STATUS_MULTIPLE_EDGE_LAYERS_FOR_SAME_STREAM,
+            f"{direction.name} stream {a.stream_index} is activated twice in one context",
+        )
     holder = device.core.edge_of_channel(channel.packed)
-    require(
-        holder is None or (holder.direction, holder.stream) not in fw.activated_streams,
-        S.CONTEXT_SWITCH_STATUS_MULTIPLE_STREAMS_USE_THE_SAME_CHANNEL,
-        lambda: f"{channel.describe()} already serves stream {holder.stream if holder else 0}",
-    )
+    if holder is not None and (holder.direction, holder.stream) in fw.activated_streams:
+        raise FirmwareStopError(
+            S.CONTEXT_SWITCH_STATUS_MULTIPLE_STREAMS_USE_THE_SAME_CHANNEL,
+            f"{channel.describe()} already serves stream {holder.stream}",
+        )
     present = device.core.edges.get(key)
-    require(
-        present is None or present.kind is EdgeKind.BOUNDARY,
-        S.CONTEXT_SWITCH_STATUS_EDGE_LAYER_ALREADY_SET,
-        lambda: f"{direction.name} stream {a.stream_index} is still active from an earlier context",
-    )
+    if present is not None and present.kind is not EdgeKind.BOUNDARY:
+        raise FirmwareStopError(
+            S.CONTEXT_SWITCH_STATUS_EDGE_LAYER_ALREADY_SET,
+            f"{direction.name} stream {a.stream_index} is still active from an earlier context",
+        )
     if holder is not None:
         device.core.edges.pop((holder.direction, holder.stream), None)
     fw.activated_streams.add(key)
@@ -230,28 +226,26 @@ def _check_registers(registers: StreamRegInfo, kind: EdgeKind, info: HostBufferI
 
 
 def _check_opened(fw: Execution, edge: Edge) -> None:
-    require(
-        edge.channel.host_opened,
-        S.VDMA_SERVICE_STATUS_CHANNEL_CANNOT_FETCH_DESCRITPROTS_WHILE_ABORTED,
-        lambda: f"{edge.describe()}: its channel was never opened",
-    )
+    if not edge.channel.host_opened:
+        raise FirmwareStopError(
+            S.VDMA_SERVICE_STATUS_CHANNEL_CANNOT_FETCH_DESCRITPROTS_WHILE_ABORTED,
+            f"{edge.describe()}: its channel was never opened",
+        )
     opened = fw.device.core.opened.get(edge.channel.packed)
-    if edge.direction is Direction.H2D and opened is not None:
-        require(
-            opened.stream == edge.stream,
+    if opened is not None and opened.stream != edge.stream and edge.direction is Direction.H2D:
+        raise FirmwareStopError(
             S.BURST_CREDITS_TASK_STATUS_FAILED_TO_FIND_STREAM_INDEX,
-            lambda: f"{edge.describe()}: its channel was opened for stream {opened.stream}",
+            f"{edge.describe()}: its channel was opened for stream {opened.stream}",
         )
 
 
 def change_vdma_to_stream_mapping(fw: Execution, a: ChangeVdmaToStreamMapping) -> None:
     """Route a boundary channel to a stream, or to a dummy so that its data is held back."""
     channel = fw.device.vdma.channel(a.packed_vdma_channel_id)
-    require(
-        channel.host_opened,
-        S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
-        lambda: f"{channel.describe()} is not an open boundary channel",
-    )
+    if not channel.host_opened:
+        raise FirmwareStopError(
+            S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX, f"{channel.describe()} is not an open boundary channel"
+        )
     channel.dummy = bool(a.is_dummy_stream)
     channel.mapped_stream = None if channel.dummy else a.stream_index
     fw.device.memory_note("mapping", channel.packed, (a.stream_index, a.is_dummy_stream))
@@ -277,19 +271,22 @@ def resume_vdma_channel(fw: Execution, a: ResumeVdmaChannel) -> None:
 
 def _boundary(fw: Execution, a: PauseVdmaChannel | ResumeVdmaChannel) -> Channel:
     direction = _direction(a.edge_layer_direction)
-    channel = fw.device.vdma.channel(a.packed_vdma_channel_id)
-    require(
-        channel.direction is direction,
-        S.CONTEXT_SWITCH_STATUS_PCIE_CHANNEL_INDEX_AND_DIRECTION_MISMATCH,
-        lambda: f"{channel.describe()} named as {direction.name}",
-    )
-    require(
-        channel.host_opened,
-        S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
-        lambda: f"{channel.describe()} is not open",
-    )
+    channel = _named(fw, a.packed_vdma_channel_id, direction)
+    if not channel.host_opened:
+        raise FirmwareStopError(S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX, f"{channel.describe()} is not open")
     if fw.tracing:
         fw.note = channel.describe()
+    return channel
+
+
+def _named(fw: Execution, packed: int, direction: Direction) -> Channel:
+    """The channel of a packed id, which has to be of that direction."""
+    channel = fw.device.vdma.channel(packed)
+    if channel.direction is not direction:
+        raise FirmwareStopError(
+            S.CONTEXT_SWITCH_STATUS_PCIE_CHANNEL_INDEX_AND_DIRECTION_MISMATCH,
+            f"{channel.describe()} named as {direction.name}",
+        )
     return channel
 
 
@@ -302,7 +299,7 @@ def deactivate_vdma_channel(fw: Execution, a: DeactivateVdmaChannel) -> None:
     """Close the channel, with the checks of VALIDATE."""
     edge = _check_end_of_context(fw, a)
     core = fw.device.core
-    fw.device.memory_note(f"stream {edge.direction.name}", edge.stream, ())
+    fw.device.memory_note(_STREAMS[edge.direction], edge.stream, ())
     del core.edges[(edge.direction, edge.stream)]
     fw.activated_streams.discard((edge.direction, edge.stream))
     if edge.kind is not EdgeKind.BOUNDARY:
@@ -314,22 +311,11 @@ def deactivate_vdma_channel(fw: Execution, a: DeactivateVdmaChannel) -> None:
 def _check_end_of_context(fw: Execution, a: DeactivateVdmaChannel | ValidateVdmaChannel) -> Edge:
     core = fw.device.core
     direction = _direction(a.edge_layer_direction)
-    channel = fw.device.vdma.channel(a.packed_vdma_channel_id)
-    require(
-        channel.direction is direction,
-        S.CONTEXT_SWITCH_STATUS_PCIE_CHANNEL_INDEX_AND_DIRECTION_MISMATCH,
-        lambda: f"{channel.describe()} named as {direction.name}",
-    )
+    channel = _named(fw, a.packed_vdma_channel_id, direction)
     edge = core.edge_of_channel(channel.packed)
     if edge is None:
         raise FirmwareStopError(S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX, f"{channel.describe()} is not active")
-    require(
-        edge.buffer.buffer_type == a.host_buffer_type,
-        S.CONTEXT_SWITCH_STATUS_INVALID_HOST_BUFFER_TYPE,
-        lambda: (
-            f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {a.host_buffer_type}"
-        ),
-    )
+    check_buffer_type(edge, a.host_buffer_type)
     if fw.batch_switching:
         return edge
     one = core.pass_of_edge(edge)
@@ -353,22 +339,19 @@ def _check_end_of_context(fw: Execution, a: DeactivateVdmaChannel | ValidateVdma
             S.CONTEXT_SWITCH_STATUS_STREAM_CREDIT_NOT_ZERO_AT_END_OF_CONTEXT,
             f"{edge.describe()}: its credits were never used",
         )
-    if a.check_host_empty_num_available:
-        require(
-            edge.kind is EdgeKind.INTER_CONTEXT,
+    if a.check_host_empty_num_available and edge.kind is not EdgeKind.INTER_CONTEXT:
+        raise FirmwareStopError(
             S.VDMA_SERVICE_STATUS_DESCRIPTOR_COUNT_INDICATE_NOT_ALL_DATA_WAS_TRANSFERRED,
-            lambda: f"{edge.describe()} has host descriptors left",
+            f"{edge.describe()} has host descriptors left",
         )
     return edge
 
 
 def _direction(value: int) -> Direction:
-    require(
-        value in (Direction.H2D, Direction.D2H),
-        S.CONTEXT_SWITCH_STATUS_INVALID_EDGE_LAYER_DIRECTION,
-        lambda: f"edge layer direction {value}",
-    )
-    return Direction(value)
+    found = _DIRECTIONS.get(value)
+    if found is None:
+        raise FirmwareStopError(S.CONTEXT_SWITCH_STATUS_INVALID_EDGE_LAYER_DIRECTION, f"edge layer direction {value}")
+    return found
 
 
 def _host_buffer(a: Opening | Activation) -> HostBufferInfo:

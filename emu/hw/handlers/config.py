@@ -39,7 +39,7 @@ def activate_cfg_channel(fw: Execution, a: ActivateCfgChannel) -> None:
                 f"{header.config_channels[a.config_stream_index]}, not {a.packed_vdma_channel_id}"
             ),
         )
-    source, info, settings = _settings(a)
+    source, info, settings = settings_of(a)
     fw.device.vdma.check_buffer(info, circular=False)
     require(
         fw.profile.config_style != "bursts" or a.desc_page_size == header.csm_buffer_size,
@@ -59,7 +59,7 @@ def activate_cfg_channel(fw: Execution, a: ActivateCfgChannel) -> None:
 
 
 @lru_cache(maxsize=1 << 12)  # lists run again and again
-def _settings(a: ActivateCfgChannel) -> tuple[ConfigSource, HostBufferInfo, tuple[int, ...]]:
+def settings_of(a: ActivateCfgChannel) -> tuple[ConfigSource, HostBufferInfo, tuple[int, ...]]:
     """What a channel is to read, as both of its ends know it, and what the chip is set to by it."""
     place = a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern
     return ConfigSource(*place), HostBufferInfo(*place), chip_settings(a)
@@ -93,8 +93,7 @@ def fetch_ccw_bursts(fw: Execution, a: FetchCcwBursts) -> None:
     size = device.config.fetch_bursts(channel, a.ccw_bursts)
     channel.busy_until = device.config_fetch(channel, fw.now, size)
     if device.logic.active:
-        run = device.config.cache.whole(channel.config_stream_index, channel.source)
-        _arrived(fw, channel, run, first, channel.next_record - first)
+        _arrived(fw, channel, device.config.prefetched(channel), first, channel.next_record - first)
     assert fw.context is not None
     fw.context.config_bytes += size
     if fw.probe.tracer is not None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from emu.hw.execution import Execution
-from emu.hw.handlers.units import check_network
+from emu.hw.handlers.units import check_buffer_type, check_network
 from emu.hw.tasks import BurstJob, DdrPair
-from emu.hw.vdma import EdgeKind
+from emu.hw.vdma import EdgeKind, HostBufferType
 from emu.sequencer.program import Direction
 from emu.wire.actions import (
     AddDdrPairInfo,
@@ -28,11 +28,11 @@ def fetch_data_from_vdma_channel(fw: Execution, a: FetchDataFromVdmaChannel) -> 
     device = fw.device
     check_network(fw, a.network_index)
     channel = device.vdma.channel(a.packed_vdma_channel_id)
-    require(
-        channel.direction is Direction.H2D,
-        S.CONTEXT_SWITCH_STATUS_ADDING_CREDITS_IS_ALLOWED_ONLY_FOR_EDGE_LAYER_DIRECTION_HOST_TO_DEVICE,
-        lambda: f"credits for {channel.describe()}",
-    )
+    if channel.direction is not Direction.H2D:
+        raise FirmwareStopError(
+            S.CONTEXT_SWITCH_STATUS_ADDING_CREDITS_IS_ALLOWED_ONLY_FOR_EDGE_LAYER_DIRECTION_HOST_TO_DEVICE,
+            f"credits for {channel.describe()}",
+        )
     edge = device.core.edges.get((Direction.H2D, a.stream_index))
     if edge is None or edge.channel is not channel:
         raise FirmwareStopError(
@@ -40,39 +40,32 @@ def fetch_data_from_vdma_channel(fw: Execution, a: FetchDataFromVdmaChannel) -> 
             f"stream {a.stream_index} is not active on {channel.describe()}",
         )
     expected = CREDIT_BYTES if edge.kind is EdgeKind.BOUNDARY else CREDIT_DESCRIPTORS
-    require(
-        a.credit_type == expected,
-        S.CONTEXT_SWITCH_STATUS_INVALID_EDGE_LAYER_CREDIT_TYPE,
-        lambda: f"credit type {a.credit_type} for {edge.describe()}",
-    )
-    require(
-        a.host_buffer_type == edge.buffer.buffer_type,
-        S.CONTEXT_SWITCH_STATUS_INVALID_HOST_BUFFER_TYPE,
-        lambda: (
-            f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {a.host_buffer_type}"
-        ),
-    )
-    require(a.frame_periph_size > 0, S.CONTEXT_SWITCH_STATUS_INVALID_CREDITS_SIZE, "0 credits a frame")
-    require(
-        not edge.fetched or edge.kind is EdgeKind.BOUNDARY,
-        S.CONTEXT_SWITCH_STATUS_INVALID_CREDITS_SIZE,
-        lambda: f"{edge.describe()} was already given the credits of its batch",
-    )
+    if a.credit_type != expected:
+        raise FirmwareStopError(
+            S.CONTEXT_SWITCH_STATUS_INVALID_EDGE_LAYER_CREDIT_TYPE, f"credit type {a.credit_type} for {edge.describe()}"
+        )
+    check_buffer_type(edge, a.host_buffer_type)
+    if a.frame_periph_size <= 0:
+        raise FirmwareStopError(S.CONTEXT_SWITCH_STATUS_INVALID_CREDITS_SIZE, "0 credits a frame")
+    if edge.fetched and edge.kind is not EdgeKind.BOUNDARY:
+        raise FirmwareStopError(
+            S.CONTEXT_SWITCH_STATUS_INVALID_CREDITS_SIZE,
+            f"{edge.describe()} was already given the credits of its batch",
+        )
     edge.network = a.network_index
     edge.fetched, edge.batch = True, fw.batch
     edge.granted = a.frame_periph_size * fw.batch
     if edge.kind is EdgeKind.BOUNDARY:
         device.burst.add(BurstJob(channel.packed, a.stream_index, a.network_index, a.frame_periph_size, fw.batch))
-    else:
-        require(
-            a.frame_periph_size * fw.batch < edge.buffer.total_desc_count
-            or edge.kind is EdgeKind.CACHE
-            or edge.buffer.buffer_type != 0,
+    elif (
+        edge.granted >= edge.buffer.total_desc_count
+        and edge.kind is not EdgeKind.CACHE
+        and edge.buffer.buffer_type == HostBufferType.EXTERNAL_DESC
+    ):
+        raise FirmwareStopError(
             S.CONTEXT_SWITCH_STATUS_REQUESTED_DESCRIPTORS_EXCEEDED_MAX_ALLOWED,
-            lambda: (
-                f"{edge.describe()}: {fw.batch} frames of {a.frame_periph_size} descriptors, the list has "
-                f"{edge.buffer.total_desc_count}"
-            ),
+            f"{edge.describe()}: {fw.batch} frames of {a.frame_periph_size} descriptors, the list has "
+            f"{edge.buffer.total_desc_count}",
         )
     device.memory_note("credits", channel.packed, tuple(a))
     if fw.tracing:

@@ -14,6 +14,7 @@ from emu.wire.status import require
 
 DATA_FROM_ACTION = 0
 DATA_BATCH_SIZE = 1
+WORD = 0xFFFFFFFF
 MINIMAL_SLEEP_US = 1000  # hef-compile.md 2.2: shorter ones are refused by the runtime
 
 
@@ -30,10 +31,8 @@ def write_data_by_type(fw: Execution, a: WriteDataByType) -> None:
         S.CONTEXT_SWITCH_STATUS_WRITE_DATA_BY_TYPE_ACTION_INVALID_MEMORY_SPACE,
         lambda: f"address 0x{a.address:08X} is not a register",
     )
-    is_batch = a.data_type == DATA_BATCH_SIZE
-    data = fw.batch if is_batch else a.data
-    value = (data << a.shift) & 0xFFFFFFFF if a.shift < 32 else 0
-    written = fw.device.memory.masked_write(a.address, value, a.mask, noted=a.mask if is_batch else None)
+    noted = a.mask if a.data_type == DATA_BATCH_SIZE else None
+    written = fw.device.memory.masked_write(a.address, shifted(a, fw.batch), a.mask, noted)
     device = fw.device
     if device.logic.active and not MAPS[FAMILIES[fw.profile.config_style]].is_known(a.address):
         assert fw.context is not None
@@ -41,6 +40,12 @@ def write_data_by_type(fw: Execution, a: WriteDataByType) -> None:
         device.hazard(Hazard("config-outside", fw.context.name, what), fw.now)
     if fw.tracing:
         fw.note = f"0x{a.address:08X} = 0x{written:08X}"
+
+
+def shifted(a: WriteDataByType, batch: int) -> int:
+    """What WRITE_DATA_BY_TYPE writes under its mask."""
+    data = batch if a.data_type == DATA_BATCH_SIZE else a.data
+    return (data << a.shift) & WORD if a.shift < 32 else 0
 
 
 def sleep(fw: Execution, a: Sleep) -> Wait | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from emu.hw.cluster import DEFAULT_KERNEL_DONE_ADDRESS, DEFAULT_KERNEL_DONE_COUNT
 from emu.hw.execution import Execution
+from emu.hw.vdma import Edge
 from emu.trace.events import Event, Kind
 from emu.wire.actions import (
     DisableLcu,
@@ -23,6 +24,15 @@ def check_network(fw: Execution, network: int, status: S = S.CONTEXT_SWITCH_STAT
     count = fw.application.header.networks_count
     if network >= count:
         raise FirmwareStopError(status, f"network {network}: the application has {count}")
+
+
+def check_buffer_type(edge: Edge, announced: int) -> None:
+    """The host buffer of an edge must be of the type that it was activated with."""
+    if edge.buffer.buffer_type != announced:
+        raise FirmwareStopError(
+            S.CONTEXT_SWITCH_STATUS_INVALID_HOST_BUFFER_TYPE,
+            f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {announced}",
+        )
 
 
 def enable_lcu_default(fw: Execution, a: EnableLcuDefault) -> None:
@@ -68,7 +78,7 @@ def trigger_sequencer(fw: Execution, a: TriggerSequencer) -> None:
     device = fw.device
     at = max(fw.now, round(device.bus.idle_at))
     device.clusters.sequencer(a.cluster_index)  # which has to be there
-    done = device.logic.trigger(a, at) if device.logic.active else at + round(fw.profile.sequencer_ns)
+    done = device.logic.trigger(a, at) if device.logic.active else at + device.clusters.sequencer_ns
     device.clusters.trigger(a, done)
     if done is None:
         fw.note = f"cluster {a.cluster_index} sequencer" if fw.tracing else ""

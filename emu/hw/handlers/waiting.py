@@ -6,7 +6,7 @@ from functools import partial
 
 from emu.hw.cluster import Lcu
 from emu.hw.execution import Execution
-from emu.hw.handlers.units import check_network
+from emu.hw.handlers.units import check_buffer_type, check_network
 from emu.hw.vdma import Edge
 from emu.hw.waits import Wait, lines, never, unknown
 from emu.sequencer.program import Direction
@@ -85,8 +85,7 @@ def module_config_done_interrupt(fw: Execution, a: ModuleConfigDoneInterrupt) ->
     if stalled:
         names = ", ".join(f"config channel {c.channel}" for c in stalled)
         return never(f"module {a.module_index} config done", f"{names} is stalled with descriptors outstanding")
-    bursts = config.style == "bursts"
-    short = [c for c in config.channels.values() if config.outstanding_bursts(c)] if bursts else []
+    short = [c for c in config.channels.values() if config.outstanding_bursts(c)]
     if short:
         names = ", ".join(
             f"config stream {c.config_stream_index}: {config.outstanding_bursts(c)} bursts never arrive" for c in short
@@ -206,11 +205,5 @@ def _output(fw: Execution, a: OutputChannelTransferDoneInterrupt | WaitForDmaIdl
             S.CONTEXT_SWITCH_STATUS_INVALID_CHANNEL_INDEX,
             f"output stream {a.stream_index} is not active on channel {a.packed_vdma_channel_id}",
         )
-    require(
-        a.host_buffer_type == edge.buffer.buffer_type,
-        S.CONTEXT_SWITCH_STATUS_INVALID_HOST_BUFFER_TYPE,
-        lambda: (
-            f"{edge.describe()} was activated with host buffer type {edge.buffer.buffer_type}, not {a.host_buffer_type}"
-        ),
-    )
+    check_buffer_type(edge, a.host_buffer_type)
     return edge
