@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from functools import partial
-from heapq import heappop
 from itertools import count
 
 import simpy
@@ -90,29 +89,27 @@ class Clock(simpy.Environment):
 
     def run_until(self, stop: Callable[[], bool]) -> bool:
         """Process events until `stop()`; False if the queue ran empty before."""
+        peek, advance = super().peek, self._advance
         while not stop():
-            if not self._queue:
+            due = peek()
+            if due == Infinity:
                 return False
-            self._advance()
+            advance(int(due) + self._skipped)
         return True
 
     def run_to(self, ns: int) -> None:
         """Process everything up to and including `ns` and stand there."""
-        queue = self._queue
-        while queue and queue[0][0] + self._skipped <= ns:
-            self._advance()
+        while (due := self.peek()) <= ns:
+            self._advance(int(due))
         if self.time < ns:
-            # nothing is due so early; the time that a message takes is no event
-            self.time, self._now = ns, ns - self._skipped
+            self.timeout(ns - self.time)
+            self.step()  # nothing else is due so early; the time that a message takes is no event of the device
+            self.time = ns
 
-    def _advance(self) -> None:
-        """As simpy's own `step`, in which events may also fail and stop the simulation."""
-        self._now, _, _, event = heappop(self._queue)
+    def _advance(self, due: int) -> None:
         self.events += 1
-        self.time = int(self._now) + self._skipped
-        callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
-        for callback in callbacks:
-            callback(event)
+        self.time = due
+        self.step()
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure

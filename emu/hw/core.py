@@ -456,6 +456,8 @@ class Core(Unit):
 
     def jump(self, one: FramePass) -> int:
         """Advance many frames of a steady, endless flow in one step; returns how many."""
+        if not self.probe.skippable(1):
+            return 0
         # frames that meet no others are the same behind none
         alone = one.undisturbed and len(self.passes) == 1
         if (
@@ -472,8 +474,6 @@ class Core(Unit):
         else:
             free = self.host.free_frames(edge.channel.packed for edge in one.inputs)
             frames = free - JUMP_TAIL - 2 * one.frames_inside
-        if frames > 0:
-            frames = self.probe.skippable(frames)
         if frames <= 0:
             return 0
         edges = one.inputs + one.outputs
