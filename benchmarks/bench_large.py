@@ -41,7 +41,7 @@ BLOCK = (struct.pack("<II", RECORD // 4 - 3, ADDRESS) + bytes(range(256)) * (REC
 ROUNDS = sized(3, 1)
 COMMANDS = ("inspect", "estimate", "check")
 
-MAX_BYTES = {"inspect": 64 << 20, "estimate": 64 << 20, "check": 96 << 20}
+MAX_BYTES = {"inspect": 48 << 20, "estimate": 48 << 20, "check": 64 << 20}
 MAX_IMPORTS_BEYOND = {"inspect": 5.0, "estimate": 5.0, "check": 12.0}
 """By command, beyond what must be read; `check` also runs what it finds, which reads the file once more."""
 

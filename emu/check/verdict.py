@@ -192,12 +192,12 @@ def _hef(path: Path, runtimes: Sequence[str], devices: Sequence[str], clock_mhz:
     result = Verdict(path, "hef", one_line(hef, accepted, loaded, found), accepted_by=found)
     if not loaded:
         result.error = _decisive(found, own_devices(hef))
-    if accepted:
+    result.notes = list(_notes(hef, accepted, clock_mhz))
+    if accepted:  # after the notes, which compile the file once more: much of a run is left until it is collected
         result.trial = trial(hef, accepted)
         if result.trial is not None:
             result.warnings += [f"hazard: {one}" for one in result.trial.hazards]
     result.warnings += [*overlooked_damage(hef), *implausible(hef), *_clocks(hef, accepted, clock_mhz)]
-    result.notes = list(_notes(hef, accepted, clock_mhz))
     return result
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 
-class HwConsts(NamedTuple):
+class HwConsts(Struct, frozen=True):
     """The answer to GET_HW_CONSTS, in the order of cli.md."""
 
     fifo_word_granularity: int

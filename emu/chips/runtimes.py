@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from emu import catalog
 from emu.chips.consts import HwConsts
@@ -28,7 +30,7 @@ __all__ = [
 ]
 
 
-class DescriptorLimits(NamedTuple):
+class DescriptorLimits(Struct, frozen=True):
     """DescSizesParams of one buffer type (vdma.md 2.4)."""
 
     default_page_size: int
@@ -38,7 +40,7 @@ class DescriptorLimits(NamedTuple):
     max_count: int
 
 
-class DeviceProfile(NamedTuple):
+class DeviceProfile(Struct, frozen=True):
     """A device as the host sees it (vdma.md 1, 2.4, 6; cli.md for the constants).
 
     `architectures`: of the HEFs that it runs. `has_layouts`: parts are sold with some clusters off, and a HEF is
@@ -66,7 +68,7 @@ class DeviceProfile(NamedTuple):
         return "integrated" if self.integrated else "pcie"
 
 
-class RuntimeProfile(NamedTuple):
+class RuntimeProfile(Struct, frozen=True):
     """How one HailoRT version compiles and speaks (hef-compile.md 7, vdma.md, firmware-actions.md 5).
 
     `serves`: attachments of the devices that it has a driver for; `also_runs`: HEF architectures that it configures on

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +18,11 @@ from emu.cli.screen import say
 from emu.errors import CommandLineError, EmuError
 from emu.files import shown
 from emu.hef.runtime import by_preference
-from emu.output import Output
 from emu.recognise import read_head
 
 if TYPE_CHECKING:
     from emu.check.verdict import Verdict
+    from emu.output import Output
     from emu.trace.reader import TraceReader
     from emu.trace.stamped import StampedTrace
 
@@ -79,10 +78,13 @@ def command(
         if given:
             known = f"of HailoRT {', '.join(runtimes)} is known what loads, not what it configures"
             raise CommandLineError(f"{', '.join(given)}: {known}")
-    with nullcontext() if junit is None else Output(output_path(junit)) as target:
-        return _check_models(
-            paths, devices or names("chips"), runtimes or names("runtimes"), clock_mhz, target, as_json
-        )
+    devices, runtimes = devices or names("chips"), runtimes or names("runtimes")
+    if junit is None:
+        return _check_models(paths, devices, runtimes, clock_mhz, None, as_json)
+    from emu.output import Output
+
+    with Output(output_path(junit)) as target:
+        return _check_models(paths, devices, runtimes, clock_mhz, target, as_json)
 
 
 def _check_models(

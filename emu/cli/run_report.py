@@ -233,7 +233,7 @@ def write_dump(device: Device, output: Output) -> None:
     import orjson
 
     from emu.hw.config.addresses import MAPS
-    from emu.hw.config.channels import FAMILIES
+    from emu.hw.config.runs import FAMILIES
 
     memory, chip = device.memory, MAPS[FAMILIES[device.profile.config_style]]
     found = {

@@ -17,14 +17,13 @@ from emu.sequencer.program import (
     NetworkGroupProgram,
     Program,
 )
+from emu.sequencer.segments import Segments
 
 MOST_BYTES = 1 << 30
 """Of all contents that one host gives."""
 
 ANY_CONTEXT, NO_STREAM = 0xFFFF, 0xFF
 """Of STREAM: any context, an unknown stream."""
-
-Segments = tuple[memoryview | bytes, ...]
 
 
 def memory_messages(program: Program) -> Iterator[Message]:

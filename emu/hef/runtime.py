@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from emu import catalog
 from emu.errors import HailoError, HailoStatus, IncompatibleError, UsageError
@@ -188,7 +189,7 @@ def spans(names: Iterable[str]) -> str:
     return ", ".join(known[run[0]] if len(run) == 1 else f"{known[run[0]]} to {known[run[-1]]}" for run in runs)
 
 
-class LibraryRules(NamedTuple):
+class LibraryRules(Struct, frozen=True):
     """What the library of a runtime does its own way with frames.
 
     `prefilter`: codes are first compared with the quantised threshold, which drops more than the threshold itself
@@ -213,7 +214,7 @@ def library_rules(runtime: str) -> LibraryRules:
         known = ", ".join(catalog.names("runtimes"))
         raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, f"runtime {runtime} is none of {known}")
     entries = catalog.quantities("runtimes", runtime)
-    return LibraryRules(**{name: entries[f"library.{name}"].value for name in LibraryRules._fields})
+    return LibraryRules(**{name: entries[f"library.{name}"].value for name in LibraryRules.__struct_fields__})
 
 
 def default_runtime(hw_arch: HwArch | int | None) -> Runtime:

@@ -27,7 +27,6 @@ from emu.host.outputs import check_choice, outputs_of
 from emu.host.pcie import port_of
 from emu.host.scheduler import Scheduler
 from emu.hw.device import Device
-from emu.hw.faults import Fault, Faults
 from emu.hw.handlers.own import OwnHandlers, handlers_with
 from emu.hw.inspection import Inspection
 from emu.sequencer.compile import CompileOptions, compile_hef
@@ -46,6 +45,7 @@ from emu.wire.control import (
 
 if TYPE_CHECKING:
     from emu.host.vstreams import UserFrames
+    from emu.hw.faults import Fault
     from emu.reference.reference import Function
 
 NOTHING_YET = "nothing was configured on the device yet"
@@ -408,12 +408,17 @@ class OpenDevice:
         clusters = self._clusters
         if clusters is None:
             clusters, _ = usable_clusters(program, self.profile, self._layout)
+        faults = None
+        if self._faults:
+            from emu.hw.faults import Faults
+
+            faults = Faults(self._faults)
         chip = Device(
             self.profile,
             self.runtime,
             layout=clusters,
             seed=self.seed,
-            faults=Faults(self._faults) if self._faults else None,
+            faults=faults,
             flows=self._flow,
             own_handlers=self._handlers,
         )
@@ -476,7 +481,15 @@ def open_device(
         release_name(runtime),
         layout=layout,
         seed=seed,
-        faults=[Fault.parse(fault) if isinstance(fault, str) else fault for fault in faults],
+        faults=_parsed(faults),
         host=settings,
         **watching,
     )
+
+
+def _parsed(faults: Sequence[str | Fault]) -> Sequence[Fault]:
+    if not faults:
+        return ()
+    from emu.hw.faults import Fault
+
+    return [Fault.parse(fault) if isinstance(fault, str) else fault for fault in faults]

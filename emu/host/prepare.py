@@ -17,7 +17,6 @@ from emu.host.layout import usable_clusters
 from emu.host.modules import load_handlers
 from emu.host.session import RunRequest
 from emu.host.spec import REPORT, ROUND_ROBIN, STOP, RunSpec, option_name
-from emu.hw.faults import Fault
 from emu.sequencer.compile import compile_hef
 from emu.sequencer.host import HostSettings
 from emu.sequencer.program import Program
@@ -26,6 +25,7 @@ from emu.trace.events import Header
 
 if TYPE_CHECKING:
     from emu.dataflow.frames import FrameBridge
+    from emu.hw.faults import Fault
     from emu.images.frames import PictureFrames
     from emu.reference.reference import References
 
@@ -196,6 +196,10 @@ def refuse_endless(frames: int, why: str) -> None:
 
 def _faults(spec: RunSpec, program: Program) -> tuple[Fault, ...]:
     """The faults of a recipe, where channels may go by their streams' names."""
+    if not spec.inject:
+        return ()
+    from emu.hw.faults import Fault
+
     streams = [stream.name for group in program.network_groups for stream in group.streams]
     return tuple(Fault.parse(text, streams) for text in spec.inject)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -21,7 +22,6 @@ from emu.host.streams import Host, StreamState
 from emu.hw.application import Application as Stored
 from emu.hw.application import Context
 from emu.hw.device import Device
-from emu.hw.faults import Fault
 from emu.hw.handlers.own import OwnHandlers
 from emu.hw.inspection import Inspection, Usage
 from emu.hw.memory import RegionUse
@@ -29,6 +29,9 @@ from emu.hw.unit import Counts, NotNowError
 from emu.sequencer.program import ContextType, Direction, Program
 from emu.timing.model import GroupTiming
 from emu.trace.tracer import Tracer
+
+if TYPE_CHECKING:
+    from emu.hw.faults import Fault
 
 __all__ = [
     "ContextResult",

@@ -190,7 +190,7 @@ def read_list(data: bytes, kind: ContextType, wire: Wire, config_style: str) -> 
     return found
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Context(Unit):
     """One stored context: its list, and what was measured. `stamps` by the number of the entry."""
 
@@ -206,7 +206,7 @@ class Context(Unit):
     simulated_ns: int = 0
     config_bytes: int = 0
     data_bytes: int = 0
-    _subjects: dict[int, list[Subject]] = field(default_factory=dict, repr=False)
+    _subjects: dict[int, list[Subject]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.name = context_name(self.type, self.index)
@@ -280,7 +280,7 @@ class Sent(NamedTuple):
             yield context_name(kind, max(0, at - FIRST_DYNAMIC)), actions
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Application:
     """One network group as stored in the device; `contexts` in the firmware's index order."""
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec.structs import replace
 
 from emu.chips.chips import Profile
 from emu.hw.application import Application, Context
 from emu.hw.border import CoreModel, Model, StreamLabel
 from emu.hw.clock import NEVER, Clock
 from emu.hw.cluster import Clusters
-from emu.hw.config.channels import FAMILIES, Bus, ConfigChannel, ConfigManager, Fetched, RunCache
+from emu.hw.config.channels import Bus, ConfigChannel, ConfigManager
 from emu.hw.config.logic import ConfigLogic
+from emu.hw.config.runs import FAMILIES, Fetched, RunCache
 from emu.hw.core import Core
 from emu.hw.edition import Edition
-from emu.hw.faults import Faults
 from emu.hw.frame_loop import FrameLoop
 from emu.hw.gating import Gates
 from emu.hw.hostmem import HostMemory
@@ -38,8 +40,11 @@ from emu.wire.lists import TIMESTAMP_INIT
 from emu.wire.notifications import Notification, start_update_cache_offset
 from emu.wire.wire import wire_of
 
+if TYPE_CHECKING:
+    from emu.hw.faults import Faults
 
-@dataclass(slots=True)
+
+@dataclass(eq=False, repr=False, slots=True)
 class Notifications(Unit):
     """What the device told the host unasked."""
 
@@ -58,11 +63,11 @@ class Notifications(Unit):
         return (self.posted,)
 
     def post(self, notification: Notification) -> None:
-        self.sent.append(notification._replace(sequence=self.posted))
+        self.sent.append(replace(notification, sequence=self.posted))
         self.posted += 1
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Chip(Unit):
     """The units of one chip. `profile` says which, `runtime` (by its file) which firmware generation it speaks.
 

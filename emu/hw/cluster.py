@@ -44,7 +44,7 @@ class FrameCount(Struct, eq=False):
     lcus: list[Lcu] = struct_field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Lcu(Unit):
     """One layer control unit; it needs `target` of the frames that it counts."""
 
@@ -91,7 +91,7 @@ class Lcu(Unit):
         return self.enabled, self.armed, self.network, done, self.target, self.frames
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Sequencer(Unit):
     """The sequencer of a cluster: its last configuration stays visible; `done_at` is None until triggered."""
 
@@ -122,7 +122,7 @@ class Sequencer(Unit):
         return self.triggered
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Cluster(Unit):
     """One cluster: its sequencer, and those of its LCUs that were ever named."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 
+from msgspec.structs import asdict
+
 from emu.hw.chip import Chip
 from emu.wire.control import Opcode
 
@@ -65,7 +67,7 @@ class IdentityControls:
         )
 
     def _get_hw_consts(self, parameters: Parameters) -> Parameters:
-        return (self.chip.wire.hw_consts.pack(self.chip.profile.identity.hw_consts._asdict()),)
+        return (self.chip.wire.hw_consts.pack(asdict(self.chip.profile.identity.hw_consts)),)
 
     def _get_chip_temperature(self, parameters: Parameters) -> Parameters:
         sensors = self.chip.profile.sensors

@@ -50,7 +50,7 @@ def _nobody(packed: int, processed_ns: Sequence[int]) -> None:
     """No host hears of interrupts."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Core(Unit):
     """The active edge layers and the passes over them. `changed` wakes whoever waits for anything here."""
 

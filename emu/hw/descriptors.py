@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from emu.hw.hostmem import Extent, HostBuffer, HostList
 from emu.hw.payload import Content, Payload
 from emu.hw.vdma import Channel, Edge
@@ -23,7 +25,7 @@ class Piece(NamedTuple):
     size: int
 
 
-class Walk(NamedTuple):
+class Walk(Struct, frozen=True):
     """`descriptors` of the list, which move `pieces`, `moved` bytes in all; `nowhere`: the one that points nowhere."""
 
     descriptors: int

@@ -12,7 +12,6 @@ from emu.hw.border import Bars, CoreModel, HostPort, Model, StreamLabel
 from emu.hw.chip import Chip
 from emu.hw.controls import Controls
 from emu.hw.execution import State
-from emu.hw.faults import Victim
 from emu.hw.firmware import Firmware
 from emu.hw.inspection import Inspection
 from emu.hw.notifications import RunTimeError
@@ -31,7 +30,7 @@ from emu.wire.notifications import Notification
 __all__ = ["ActionHook", "Device", "Observer", "Probe", "StreamLabel"]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Device(Chip):
     """One chip with its firmware: what a host reaches (`emu.hw.border.ChipPort`). `probe` holds all who watch it.
 
@@ -48,6 +47,8 @@ class Device(Chip):
         self.inspection = Inspection(self, self.firmware)
         self.pcie = None if self.profile.boot is None else PcieCard(self, self.profile.boot)
         if self.faults is not None:
+            from emu.hw.faults import Victim
+
             self.faults.start(Victim(self.clock, self.vdma, self.clusters, self.probe, self.firmware.reset))
 
     def parts(self) -> Iterable[Unit]:

@@ -21,7 +21,7 @@ from emu.errors import UsageError
 from emu.hw.application import Context, Step
 from emu.hw.clock import Clock
 from emu.hw.cluster import LCUS_PER_CLUSTER_FIELD, Clusters
-from emu.hw.config.channels import ConfigSource
+from emu.hw.config.runs import ConfigSource
 from emu.hw.payload import Content, Payload
 from emu.hw.probe import Probe
 from emu.hw.vdma import Vdma

@@ -9,18 +9,16 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from emu.hw.gather import Piece, gathered
 from emu.hw.payload import Content, Payload, part
 from emu.sequencer.program import DescriptorProgram, Program
+from emu.sequencer.segments import Segments
 
-Segments = tuple[memoryview | bytes, ...]
 
-
-class SourceStretch(NamedTuple):
+class SourceStretch(Struct, frozen=True):
     """`size` bytes of what a buffer was filled with, from `offset` on."""
 
     segments: Segments
@@ -178,7 +176,7 @@ class Extent(Struct, frozen=True):
     device_interrupt: bool = False
 
 
-class Stretch(NamedTuple):
+class Stretch(Struct, frozen=True):
     """`size` bytes of a buffer from `offset` on."""
 
     buffer: HostBuffer

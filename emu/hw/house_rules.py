@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from emu.hw.application import Application
 from emu.hw.chip import Chip
@@ -15,7 +16,7 @@ from emu.sequencer.program import ContextType
 from emu.wire.actions import ActionType as A
 
 
-class Circumstances(NamedTuple):
+class Circumstances(Struct, frozen=True):
     """What of a run decides which rules it rested on: the types of actions in the lists that were executed."""
 
     actions: frozenset[A]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from emu.hw.application import SETS_UP, ActionList, Sent, Step, context_name
 from emu.hw.cluster import DEFAULT_KERNEL_DONE_COUNT
@@ -17,7 +18,7 @@ _OPENS = ActionType.OPEN_BOUNDARY_INPUT_CHANNEL
 _ACTIVATES_INPUT = having(edge=Edge.BOUNDARY, inward=True)
 
 
-class FoundInLists(NamedTuple):
+class FoundInLists(Struct, frozen=True):
     """A hazard that lists show before they run, and the action that it lies in (-1: it is of a whole list)."""
 
     hazard: Hazard

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Protocol
 
 from msgspec import Struct
 from msgspec import field as struct_field
@@ -34,7 +34,7 @@ MAX_CLUSTERS = 8
 _WORD = struct.Struct("<I")
 
 
-class Region(NamedTuple):
+class Region(Struct, frozen=True):
     """A named range of addresses, `[base, base + size)`."""
 
     name: str
@@ -132,7 +132,7 @@ class Writes(Struct):
     loads: int = -1
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class AddressSpace(Unit):
     """See the module. `read_before_write` lists addresses that were read while nothing had been written there.
 

@@ -13,7 +13,7 @@ from emu.wire.status import require
 # how many units, aggregators and output buffers a chip has is not public: any index a byte can hold is taken
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class NmsUnit(Unit):
     """One NMS unit: classes to emit a frame, boxes in a burst, and how the input is divided."""
 

@@ -6,7 +6,7 @@ Whatever adds frames or batches up instead of playing them asks `skippable`, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from msgspec import Struct, field
 
@@ -24,7 +24,7 @@ ReadHook = Callable[[int, int], None]
 Judge = Callable[[], Iterable[Hazard]]
 
 
-class Access(NamedTuple):
+class Access(Struct, frozen=True):
     """An access of the host to a register or window of its card, or the interrupt that the card sent.
 
     `what`: read, write or interrupt; `name`: whose. A word has a `value` and its `fields`, a window `data`.

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from emu.hw.cluster import FrameCount, Sequencer
 from emu.hw.config.ccw import Image, Run
-from emu.hw.config.channels import ConfigChannel, ConfigSource, Fetch, Place
+from emu.hw.config.channels import ConfigChannel, Fetch, Place
+from emu.hw.config.runs import ConfigSource
 from emu.hw.execution import Execution
 from emu.hw.memory import Writes
 from emu.wire.actions import ActionType

@@ -29,7 +29,7 @@ class BurstJob(Struct):
     batch: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class BurstCreditsTask(Unit):
     """Gives a boundary input the credits of one frame after the other until the batch is consumed."""
 
@@ -102,7 +102,7 @@ class DdrPair(Struct):
     programmed_descriptors: int
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class DdrBufferingTask(Unit):
     """Copies credits from the producing to the consuming channel of each pair."""
 
@@ -149,7 +149,7 @@ class DdrBufferingTask(Unit):
         )
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class CacheUpdates(Unit):
     """The host's signals that it moved the cache offset, and how many the lists have waited for."""
 

@@ -31,6 +31,9 @@ class Unit(ABC):
     OUTLIVES_APPLICATIONS: ClassVar[bool] = False
     """What it holds stays when the context-switch task is reset; only a reset of the chip clears it."""
 
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
     @property
     @abstractmethod
     def name(self) -> str:

@@ -58,7 +58,7 @@ class HostBufferInfo(NamedTuple):
         return -(-self.bytes_in_pattern // self.desc_page_size)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Channel(Unit):
     """One channel. `host_opened`: its host side runs, `boundary`: the host's driver opened it.
 
@@ -171,7 +171,7 @@ class Channel(Unit):
         return f"num_available {self.num_available}, num_processed {self.num_processed}"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Edge:
     """An activated edge layer: a channel feeding or draining a stream of the core.
 
@@ -255,7 +255,7 @@ class Edge:
         return f"{self.kind.value} stream {self.stream} on {self.channel.describe()}"
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Engine(Unit):
     """One DMA engine and those of its channels that were ever named."""
 
@@ -273,7 +273,7 @@ class Engine(Unit):
         """Its channels are all that it has."""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Vdma(Unit):
     """All channels of the chip by packed id."""
 

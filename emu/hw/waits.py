@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+
+from msgspec import Struct
 
 # the instant at which a wait is satisfied, or None while nobody knows
 Ready = Callable[[], "int | None"]
@@ -35,7 +36,7 @@ def lines(*texts: str) -> list[str]:
     return list(texts)
 
 
-class Wait(NamedTuple):
+class Wait(Struct, frozen=True):
     """`ready` is asked again whenever anything changed; `what` names the wait, `chain` why it does not end.
 
     `data` waits are for frames: before one, the context lets its granted inputs flow. `woke_by` names the unit that

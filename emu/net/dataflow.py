@@ -22,7 +22,7 @@ _NONE = 0x7F
 _FIRST_LCU, _FIRST_INPUT = 16, 8  # targets: 0..7 output buffers, 8..15 input buffers, 16..31 LCUs
 
 
-class Stream(NamedTuple):
+class Stream(Struct, frozen=True):
     """A stream of the host by its index in the system (chip-config.md 7)."""
 
     sys_index: int
@@ -34,7 +34,7 @@ class Stream(NamedTuple):
 Source: TypeAlias = LcuId | Stream
 
 
-class Node(NamedTuple):
+class Node(Struct, frozen=True):
     """What a row belongs to: "LCU", "input buffer" or "output buffer" of a cluster, and its number."""
 
     kind: str

@@ -6,7 +6,7 @@ in eights.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from emu.hw.config.image import ChipImage
 from emu.net.units import LcuId
@@ -19,7 +19,7 @@ _FAR = 0x2F0  # a ring of rows is larger, a loop over channels smaller
 COLUMNS = 8
 
 
-class Walk(NamedTuple):
+class Walk(Struct, frozen=True):
     """How an LCU goes over its input: its stride, the width of the map in eights of columns, how many channels an
     output reads, and how many groups of channels each have outputs of their own; 0 where not said."""
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -217,7 +216,7 @@ def read_registers(
     )
 
 
-class _Loops(NamedTuple):
+class _Loops(Struct, frozen=True):
     """As in `LcuRegisters`."""
 
     steps: int

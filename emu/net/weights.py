@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from emu.hw.config.image import ChipImage
@@ -33,7 +34,7 @@ class UnreadError(Exception):
     """An LCU whose contents are not understood; the text says what."""
 
 
-class Weights(NamedTuple):
+class Weights(Struct, frozen=True):
     """Weights as integers with the bias in its own scale (network.md 6).
 
     `kernel`: int8 [outputs, kernel rows, kernel columns, inputs of one output] of a convolution, [outputs, inputs] of a

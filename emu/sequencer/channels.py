@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from emu.chips.runtimes import DeviceProfile
 from emu.errors import HailoError, HailoStatus
@@ -21,7 +22,7 @@ class LayerType(IntEnum):
     CACHE = 5
 
 
-class LayerIdentifier(NamedTuple):
+class LayerIdentifier(Struct, frozen=True):
     """The key under which a channel is allocated (hef-compile.md 3)."""
 
     type: LayerType
@@ -30,7 +31,7 @@ class LayerIdentifier(NamedTuple):
     stream_index: int
 
 
-class ChannelId(NamedTuple):
+class ChannelId(Struct, frozen=True):
     """A channel of an engine."""
 
     engine: int

@@ -9,13 +9,14 @@ from msgspec import Struct, field
 
 from emu.chips.runtimes import DeviceProfile, RuntimeProfile
 from emu.errors import HailoError, HailoStatus
-from emu.sequencer.host import ContinuousBuilder, HostMemory, ListBuilder, Segments
+from emu.sequencer.host import ContinuousBuilder, HostMemory, ListBuilder
 from emu.sequencer.requirements import (
     continuous_limits,
     multiple_transfers,
     scatter_gather_limits,
     single_transfer,
 )
+from emu.sequencer.segments import Segments
 
 CCW_HEADER_SIZE = 8
 _MAPPED_BUFFER_SIZE = 2 << 20

@@ -28,13 +28,13 @@ class CcwRecords(NamedTuple):
     data: memoryview
 
 
-class WaitConfigDone(NamedTuple):
+class WaitConfigDone(Struct, frozen=True):
     """wait_for_module_config_done."""
 
     interrupt: int
 
 
-class TriggerSequencer(NamedTuple):
+class TriggerSequencer(Struct, frozen=True):
     """enable_sequencer; `l2_write` are l2_write_0..3, the bitmaps one bit a unit (chip-config.md 5)."""
 
     cluster: int
@@ -47,41 +47,41 @@ class TriggerSequencer(NamedTuple):
     l2_write: tuple[int, int, int, int]
 
 
-class WaitSequencer(NamedTuple):
+class WaitSequencer(Struct, frozen=True):
     """wait_for_seqeuncer."""
 
     cluster: int
 
 
-class EnableLcu(NamedTuple):
+class EnableLcu(Struct, frozen=True):
     """enable_lcu."""
 
     cluster: int
     lcu: int
 
 
-class DisableLcu(NamedTuple):
+class DisableLcu(Struct, frozen=True):
     """disable_lcu."""
 
     cluster: int
     lcu: int
 
 
-class SwitchLcuBatch(NamedTuple):
+class SwitchLcuBatch(Struct, frozen=True):
     """switch_lcu_batch."""
 
     cluster: int
     lcu: int
 
 
-class LcuInterrupt(NamedTuple):
+class LcuInterrupt(Struct, frozen=True):
     """The trigger of an operation: an LCU has done its batch."""
 
     cluster: int
     lcu: int
 
 
-class WriteData(NamedTuple):
+class WriteData(Struct, frozen=True):
     """write_data and write_data_by_type; `data` is None where the runtime fills in the value."""
 
     address: int
@@ -101,7 +101,7 @@ Step = (
 )
 
 
-class StreamEdge(NamedTuple):
+class StreamEdge(Struct, frozen=True):
     """One stream at the border of a context, with what its registers are made from (chip-config.md 7).
 
     Shapes are the padded ones, in elements; `format` is the compiler's code of the order, None where only the size of

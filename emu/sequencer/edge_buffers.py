@@ -46,7 +46,7 @@ class Edge(Struct):
     end_context: int
 
 
-class EdgeMemory(NamedTuple):
+class EdgeMemory(Struct, frozen=True):
     """Where an edge lies: a scatter-gather buffer by id, or a range of a CCB buffer."""
 
     edge: Edge
@@ -216,19 +216,19 @@ class _Placed:
 
 def create_edge_buffer(host: HostMemory, runtime: RuntimeProfile, memory: EdgeMemory, batch: int) -> BufferInfo:
     """The descriptors of one edge over its memory (a new list each time, none for CCB)."""
-    edge, needed, offset, buffer_id, block = memory
+    edge, needed, offset, block = memory.edge, memory.requirements, memory.offset, memory.continuous
     page, count = needed.page_size, needed.desc_count
     if block is not None:
         return BufferInfo(CCB, block.dma_address + offset, page, count, edge.transfer_size)
     ddr = edge.type is LayerType.DDR
     descriptors = host.descriptor_list(needed, circular=ddr)
     if ddr:
-        descriptors.program(0, count * page, buffer_id, offset)
+        descriptors.program(0, count * page, memory.buffer_id, offset)
     elif runtime.programs_batches:
         descriptors.program(
             0,
             edge.transfer_size,
-            buffer_id,
+            memory.buffer_id,
             offset,
             device_interrupt=runtime.descriptor_interrupts,
             transfers=batch,
@@ -239,7 +239,7 @@ def create_edge_buffer(host: HostMemory, runtime: RuntimeProfile, memory: EdgeMe
             descriptors.program(
                 number * taken,
                 edge.transfer_size,
-                buffer_id,
+                memory.buffer_id,
                 offset + number * taken * page,
                 device_interrupt=runtime.descriptor_interrupts and number == batch - 1,
             )

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from msgspec import Struct, field
+from msgspec.structs import astuple
 
 from emu.chips.consts import HwConsts
 from emu.errors import HailoError, HailoStatus, UsageError
 from emu.hef.formats import align_up
 from emu.sequencer.program import ContinuousBuffer, DescriptorList, DescriptorProgram
 from emu.sequencer.requirements import Requirements
+from emu.sequencer.segments import Segments
 
 DESCRIPTOR_LIST_BASE = 0x1000_0000
 DESCRIPTOR_LIST_STRIDE = 0x10_0000
@@ -44,8 +46,6 @@ _NOT_SIMULATED = {"HAILO_HW_INFER_ALLOW_DDR_PORTALS_OVER_SRAM": ("", "0"), "HAIL
 
 # min(page of the host, 32 KiB); the library's own limit (vdma.md 2.4)
 _DRIVERS_LARGEST_PAGE, _LARGEST_PAGE = 32768, 4096
-
-Segments = tuple[memoryview | bytes, ...]
 
 
 class HostSettings(Struct, frozen=True):
@@ -103,12 +103,12 @@ def _is_number(text: str) -> bool:
 
 def _parse_consts(value: str) -> HwConsts:
     parts = [part.strip() for part in value.split(",")]
-    names = HwConsts._fields
+    names = HwConsts.__struct_fields__
     if len(parts) != len(names) or not all(map(_is_number, parts)):
         raise UsageError(f"hw_consts is {value!r}, expected {len(names)} numbers: {', '.join(names)}")
     consts = HwConsts(*map(int, parts))
     limits = (0xFFFFFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 1, 0xFFFFFFFF)
-    for name, number, limit in zip(HwConsts._fields, consts, limits, strict=True):
+    for name, number, limit in zip(names, astuple(consts), limits, strict=True):
         if number > limit or (not number and name != "should_optimize_credits"):
             raise UsageError(f"hw_consts {name} is {number}, expected 1..{limit}")
     return consts

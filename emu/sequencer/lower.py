@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -37,7 +37,7 @@ _U8, _U16, _U32 = 0xFF, 0xFFFF, 0xFFFFFFFF
 _DEFAULT_DONE_ADDRESS, _DEFAULT_DONE_COUNT = 1, 2
 
 
-class WriteCcw(NamedTuple):
+class WriteCcw(Struct, frozen=True):
     """The CCW data of one config channel in one run of write_data_ccw actions (hef-compile.md 2.3).
 
     `records` are bytes where the container holds them inline, else pointers into the CCW section.
@@ -49,19 +49,19 @@ class WriteCcw(NamedTuple):
     bursts: int
 
 
-class AllowInput(NamedTuple):
+class AllowInput(Struct, frozen=True):
     """allow_input_dataflow of a stream."""
 
     stream_index: int
 
 
-class WaitOutputDone(NamedTuple):
+class WaitOutputDone(Struct, frozen=True):
     """trigger_all_data_was_sent of a stream."""
 
     stream_index: int
 
 
-class WaitDmaIdle(NamedTuple):
+class WaitDmaIdle(Struct, frozen=True):
     """trigger_dma_idle of a stream."""
 
     stream_index: int

@@ -13,6 +13,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from emu.chips.runtimes import device_profile
+from emu.sequencer.segments import Segments
 from emu.wire.control import (
     ContextSwitchStatus,
     Opcode,
@@ -72,7 +73,7 @@ class DescriptorProgram(Struct, frozen=True):
     size: int
     buffer_id: int
     offset: int
-    segments: tuple[memoryview | bytes, ...] | None
+    segments: Segments | None
     device_interrupt: bool
     transfers: int = 1
 
@@ -92,7 +93,7 @@ class ContinuousBuffer(Struct, frozen=True):
 
     dma_address: int
     size: int
-    segments: tuple[memoryview | bytes, ...] | None
+    segments: Segments | None
 
 
 class BoundaryStream(Struct, frozen=True):

@@ -10,11 +10,11 @@ from emu.errors import HailoError, HailoStatus
 from emu.sequencer.channels import LayerType
 from emu.sequencer.config import CCB, EXTERNAL_DESC
 from emu.sequencer.context_resources import ContextResources, ResourceLayer
-from emu.sequencer.host import Segments
 from emu.sequencer.layers import EdgeLayer
 from emu.sequencer.lower import Abstract, AllowInput, WaitDmaIdle, WaitOutputDone, WriteCcw
 from emu.sequencer.program import Direction
 from emu.sequencer.repeat import DISABLE_DATA_CHANNELS, PRE_ALLOW_INPUT, Marker
+from emu.sequencer.segments import FileSegments, Segments
 from emu.wire.actions import (
     Action,
     ActivateBoundaryInput,
@@ -204,17 +204,15 @@ class ContextRecipe:
         return out
 
     def _segments(self, action: WriteCcw) -> Segments:
-        """The bytes of a run: as they are, or views of the file."""
-        view, end = self._ccw, len(self._ccw)
-        segments: list[bytes | memoryview] = []
-        for record in action.records:
-            if isinstance(record, bytes):
-                segments.append(record)
-                continue
-            offset, size = record.offset, record.size
-            inside = offset + size <= end
-            segments.append(view[offset : offset + size] if inside else self._read_outside(offset, size))
-        return tuple(segments)
+        """The bytes of a run: as they are, or where they lie in the file."""
+        pointers = tuple([record for record in action.records if not isinstance(record, bytes)])
+        if not pointers:
+            return tuple([record for record in action.records if isinstance(record, bytes)])
+        end = len(self._ccw)
+        for pointer in pointers:
+            if pointer.offset + pointer.size > end:
+                self._read_outside(pointer.offset, pointer.size)
+        return FileSegments(self._ccw, pointers)
 
     def _wrap_config(self, actions: list[Wire], resources: ContextResources) -> list[Wire]:
         """hef-compile.md 4.7"""

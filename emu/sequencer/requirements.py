@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from emu.chips.runtimes import DescriptorLimits, DeviceProfile, RuntimeProfile
 from emu.errors import HailoError, HailoStatus
@@ -15,7 +16,7 @@ MAX_ACTIVE_TRANSFERS = 32
 _SG_MAX_PAGE = 4096
 
 
-class Requirements(NamedTuple):
+class Requirements(Struct, frozen=True):
     """A descriptor count and the bytes each descriptor covers."""
 
     desc_count: int

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from emu.catalog import Quantity
 
@@ -20,7 +22,7 @@ _PEAK_RATE = "counts.max_operations_per_second"
 Entries = Mapping[str, Quantity]
 
 
-class Assumption(NamedTuple):
+class Assumption(Struct, frozen=True):
     """One number of the model; the `source` of a profile's number starts with its basis."""
 
     name: str
@@ -29,7 +31,7 @@ class Assumption(NamedTuple):
     source: str
 
 
-class Sensitivity(NamedTuple):
+class Sensitivity(Struct, frozen=True):
     """What becomes of the FPS if a guessed number is half or twice as large: (low, high) of each batch size."""
 
     name: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -56,7 +56,7 @@ class BatchEstimate(Struct, frozen=True):
     contexts: tuple[ContextEstimate, ...]
 
 
-class Compiled(NamedTuple):
+class Compiled(Struct, frozen=True):
     """A HEF's network group compiled for one batch: the part of an estimate that no link, clock or host changes."""
 
     runtime: str

@@ -9,7 +9,9 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from msgspec import Struct
 
 from emu.chips.chips import Profile
 from emu.sequencer.program import NetworkGroupProgram, Program
@@ -17,7 +19,7 @@ from emu.sequencer.program import NetworkGroupProgram, Program
 _HEAD = struct.Struct("<II")
 
 
-class Start(NamedTuple):
+class Start(Struct, frozen=True):
     """A program that an action of a list starts on a cluster: the words it writes, whether SEQUENCER_DONE follows."""
 
     cluster: int

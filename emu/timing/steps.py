@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from emu.chips.chips import Profile
 from emu.timing.programs import StartOrder, program_ns
 from emu.timing.stretches import Event, Stretch
@@ -16,7 +18,7 @@ REQUEST_BYTES = 20  # of a control message without parameters (firmware-actions.
 _JUST_LASTS = frozenset({Event.FETCH, Event.CACHE, Event.SLEEP})
 
 
-class Costs(NamedTuple):
+class Costs(Struct, frozen=True):
     """What a profile says of the time that lists take by themselves; equal ones make equal steps."""
 
     actions: tuple[float, ...]
@@ -52,7 +54,7 @@ class Step(NamedTuple):
     starts: tuple[tuple[float, int], ...]
 
 
-class GroupSteps(NamedTuple):
+class GroupSteps(Struct, frozen=True):
     """The lists of a network group; `entry_ns`: what context 0's does where the preliminary one ran as context 0."""
 
     costs: Costs
@@ -68,8 +70,9 @@ def steps_of(stretches: Sequence[Stretch], profile: Profile, action_ns: Mapping[
     order = StartOrder()
     fetches: list[tuple[float, float]] = []
     ns = 0.0
-    for actions, event, amount, started in stretches:
-        ns += sum(action_ns[name] * count for name, count in actions)
+    for stretch in stretches:
+        ns += sum(action_ns[name] * count for name, count in stretch.actions)
+        event, amount = stretch.event, stretch.amount
         program, starts = 0, []
         if event is Event.FETCH:
             fetches.append((ns, amount))
@@ -85,7 +88,7 @@ def steps_of(stretches: Sequence[Stretch], profile: Profile, action_ns: Mapping[
             event = Event.PROGRAM if program else Event.CONFIG
         elif event is Event.PROGRAM:
             program = order.next_done(int(amount))
-        starts += [(program_ns(profile, one.words), order.start(one)) for one in started]
+        starts += [(program_ns(profile, one.words), order.start(one)) for one in stretch.starts]
         if starts or event not in _JUST_LASTS:
             found.append(Step(tuple(fetches), ns, event, program, tuple(starts)))
             fetches, ns = [], 0.0

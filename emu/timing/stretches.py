@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from emu.sequencer.program import Program
 from emu.timing.model import GRANTS
@@ -66,7 +67,7 @@ _AMOUNTS = {
 }
 
 
-class Stretch(NamedTuple):
+class Stretch(Struct, frozen=True):
     """Actions interpreted one after the other, by name, the last one's `event` with its `amount`.
 
     `starts`: sequencer programs that the last one starts behind its event.

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from emu.errors import HazardError
 
 
@@ -32,7 +34,7 @@ class Hazard(NamedTuple):
         return self.where.removeprefix(self.context).removeprefix(", ")
 
 
-class FoundHazard(NamedTuple):
+class FoundHazard(Struct, frozen=True):
     """A hazard of a run: the application's index, and the action that it came with (-1: it is of no one action)."""
 
     application: int

@@ -10,6 +10,7 @@ import xxhash
 from msgspec import Struct
 
 from emu.sequencer.program import ContextProgram, ContextType, NetworkGroupProgram, Program
+from emu.sequencer.segments import Segments
 from emu.trace.reader import Record
 from emu.wire.lists import Repeated
 from emu.wire.wire import wire_of
@@ -85,7 +86,7 @@ class ActionLists(Struct, frozen=True):
                 yield _contents(f"continuous buffer {number}", buffer.segments)
 
 
-def _contents(unit: str, segments: tuple[memoryview | bytes, ...]) -> dict[str, Any]:
+def _contents(unit: str, segments: Segments) -> dict[str, Any]:
     digest = xxhash.xxh3_128()
     size = 0
     for segment in segments:

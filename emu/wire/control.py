@@ -10,7 +10,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from emu.errors import HailoError, HailoStatus
 
@@ -86,14 +87,14 @@ class ContextSwitchStatus(IntEnum):
     PAUSED = 2  # 4.x
 
 
-class Request(NamedTuple):
+class Request(Struct, frozen=True):
     opcode: int
     parameters: tuple[bytes, ...] = ()
     sequence: int = 0
     version: int = PROTOCOL_VERSION
 
 
-class Response(NamedTuple):
+class Response(Struct, frozen=True):
     opcode: int
     parameters: tuple[bytes, ...] = ()
     major_status: int = 0

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import starmap
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from emu.errors import HailoError, HailoStatus
 from emu.wire.actions import ACTIONS, HOST_BUFFER, REG_INFO_FIELDS, Action, ActionType, variant
 from emu.wire.layouts import CODES, Layout
@@ -25,7 +27,7 @@ HEADER_SIZE = _HEADER.size
 REPEATED_HEADER_SIZE = _REPEATED_HEADER.size
 
 
-class Repeated(NamedTuple):
+class Repeated(Struct, frozen=True):
     """A REPEATED_ACTION block: `items` are sub-actions of the one type `of`."""
 
     of: ActionType

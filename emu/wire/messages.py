@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from emu.errors import HailoError, HailoStatus
 from emu.wire.control import (
     FLAG_ACK,
@@ -43,20 +45,20 @@ class Kind(Enum):
     RESPONSE = "response"
 
 
-class Variable(NamedTuple):
+class Variable(Struct, frozen=True):
     """Bytes of any length, from `least` to `most`."""
 
     least: int = 0
     most: int = MAX_MESSAGE_SIZE - 1
 
 
-class OfRuntime(NamedTuple):
+class OfRuntime(Struct, frozen=True):
     """What the runtime gives: the layout of that name in its file; an empty one is no parameter at all."""
 
     layout: str
 
 
-class OfSize(NamedTuple):
+class OfSize(Struct, frozen=True):
     """Bytes that are no numbers here, as many as the runtime's `what` has."""
 
     what: str
@@ -254,7 +256,7 @@ OF_CACHES = frozenset(
 """The controls that a firmware serves only where its runtime's file says how a cache is described."""
 
 
-class Message(NamedTuple):
+class Message(Struct, frozen=True):
     """A decoded control message; `status` is a reply's (major, minor), (0, 0) for a request."""
 
     opcode: Opcode

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 from enum import IntEnum
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from emu.wire.layouts import Layout
 
@@ -26,7 +27,7 @@ class EventId5(IntEnum):
     NN_CORE_CRC_ERROR = 13
 
 
-class Notification(NamedTuple):
+class Notification(Struct, frozen=True):
     """One event; `text` is what HailoRT would log, `payload` the packed parameters."""
 
     event_id: EventId | EventId5

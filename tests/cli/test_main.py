@@ -276,3 +276,31 @@ def test_numpy_keeps_to_one_thread(asked: dict[str, str], expected: str) -> None
     threads, said = done.stderr.split()
     assert said == expected
     assert asked or threads == "1"
+
+
+def test_calls_of_loops_map_no_memory_anew() -> None:
+    """Loops at each depth of a command: where frames cross from one stretch of memory into the next, none faults."""
+    program = """
+import resource, sys
+import emu.cli.main
+from emu.__main__ import main
+
+def nothing():
+    pass
+
+def loops(depth):
+    for _ in range(1000):
+        nothing()
+    if depth:
+        loops(depth - 1)
+
+def command():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    loops(400)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+
+emu.cli.main.main = command
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert int(done.stdout) < 500  # a border costs as many as there are loops

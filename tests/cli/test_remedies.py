@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from emu.chips.runtimes import device_profile, runtime_profile
 from emu.errors import HailoError
@@ -54,7 +55,7 @@ def test_a_driver_with_pages_of_16_kib_is_refused_as_the_runtime_does(emu) -> No
 def test_the_periph_buffer_that_does_not_fit_names_what_was_compared() -> None:
     """A page of 512 in a fifo of 528 leaves 15 bytes, of which 8 are a whole unit; 4,100 is no multiple of 8."""
     device, runtime = device_profile("hailo8"), runtime_profile("4.23")
-    consts = device.hw_consts._replace(default_initial_credit_size=528)
+    consts = replace(device.hw_consts, default_initial_credit_size=528)
     layer = edge_layer(LayerType.BOUNDARY, Direction.D2H, Shape(1, 4100, 1))
     with pytest.raises(HailoError) as refusal:
         calculate_periph(layer, 512, runtime, device, consts, False)

@@ -10,7 +10,7 @@ from emu.chips.chips import load
 from emu.errors import FirmwareError
 from emu.host.session import RunRequest, Session
 from emu.hw.config.ccw import Run, decode_run
-from emu.hw.config.channels import HOST_BUFFER_CCB, ConfigSource, RunCache
+from emu.hw.config.runs import HOST_BUFFER_CCB, ConfigSource, RunCache
 from emu.hw.device import Device
 from emu.hw.hostmem import Extent, HostBuffer, HostList, HostMemory
 from emu.hw.memory import AddressSpace, regions

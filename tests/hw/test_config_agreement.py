@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import astuple
 
 from emu.hw.config.addresses import MAPS
 from emu.hw.config.agreement import hazards_of
@@ -74,8 +75,8 @@ def test_programs_write_the_lcus_that_are_enabled() -> None:
 def test_disable_order_is_the_reverse_of_the_enable_order() -> None:
     for _, _, executed in layouts():
         steps = executed.runs[0].source.steps
-        disabled = [tuple(step) for step in steps if isinstance(step, DisableLcu)]
-        assert disabled == [tuple(step) for step in steps if isinstance(step, EnableLcu)][::-1]
+        disabled = [astuple(step) for step in steps if isinstance(step, DisableLcu)]
+        assert disabled == [astuple(step) for step in steps if isinstance(step, EnableLcu)][::-1]
         first = min(stored.step for stored in executed.runs[0].stored)  # symbol tables may come before
         assert all(n < first for n, step in enumerate(steps) if isinstance(step, DisableLcu))
 

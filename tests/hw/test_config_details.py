@@ -19,7 +19,7 @@ from emu.hw.config.agreement import hazards_of
 from emu.hw.config.agreement_order import order_hazards
 from emu.hw.config.ccw import decode_checked
 from emu.hw.config.execute import Executor
-from emu.hw.config.l3 import L3
+from emu.hw.config.l3 import L3, Size
 from emu.hw.config.listing import listing
 from emu.hw.config.overwriting import overwriting_hazards
 from emu.hw.config.records import read_run
@@ -81,7 +81,7 @@ def test_a_block_that_is_written_twice_has_its_bytes_once() -> None:
     blocks = L3(False)
     blocks.write(3, 0, memoryview(bytes(64)), None, 0)
     blocks.write(3, 0, memoryview(bytes(64)), None, 0)
-    assert blocks.sizes[3] == (128, False)
+    assert blocks.sizes[3] == Size(128, False)
 
 
 def test_a_piece_that_another_covers_does_not_tell_contents_apart() -> None:
@@ -250,7 +250,7 @@ def test_pages_of_l2_that_a_program_writes() -> None:
     configuration = example()
     preliminary, *others = configuration.lists
     steps = tuple(
-        step._replace(active_l2=0b1001, l2_write=(0b10 << 6, 0, 0, 0)) if isinstance(step, TriggerSequencer) else step
+        replace(step, active_l2=0b1001, l2_write=(0b10 << 6, 0, 0, 0)) if isinstance(step, TriggerSequencer) else step
         for step in preliminary.steps
     )
     (entry,) = chip_report(replace(configuration, lists=(replace(preliminary, steps=steps), *others)))

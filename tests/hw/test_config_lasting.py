@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from emu.hw.config import channels, lasting
-from emu.hw.config.channels import HOST_BUFFER_CCB, ConfigSource, Fetched, RunCache
+from emu.hw.config import lasting, runs
 from emu.hw.config.lasting import Lasting
+from emu.hw.config.runs import HOST_BUFFER_CCB, ConfigSource, Fetched, RunCache
 from emu.hw.hostmem import Extent, HostBuffer, HostList, HostMemory, Segments, SourceStretch
 
 ADDRESS, PAGE = 0x10000000, 64
@@ -40,9 +40,9 @@ def value(cache: RunCache) -> int | None:
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One entry for each run that was decoded."""
     calls: list[int] = []
-    decode = channels.decode_checked
-    monkeypatch.setattr(channels, "_runs", Lasting())
-    monkeypatch.setattr(channels, "decode_checked", lambda *a: calls.append(len(a[0])) or decode(*a))
+    decode = runs.decode_checked
+    monkeypatch.setattr(runs, "_runs", Lasting())
+    monkeypatch.setattr(runs, "decode_checked", lambda *a: calls.append(len(a[0])) or decode(*a))
     return calls
 
 

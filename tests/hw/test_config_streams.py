@@ -27,7 +27,7 @@ def edge(**values: Any) -> StreamEdge:
         "data_bytes": 2,
         "format": 0,
     }
-    return StreamEdge(**{name: (known | values)[name] for name in StreamEdge._fields})
+    return StreamEdge(**{name: (known | values)[name] for name in StreamEdge.__struct_fields__})
 
 
 def configuration(family: str, *edges: StreamEdge, hw_padding: bool = True) -> Configuration:

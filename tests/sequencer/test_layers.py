@@ -98,7 +98,8 @@ def test_fewer_larger_buffers(seed: int) -> None:
     rng = Random(seed)
     for _ in range(20):
         size, buffers = 8 * rng.randrange(1, 300), rng.randrange(1, 400)
-        consts = device_profile("hailo8").hw_consts._replace(
+        consts = replace(
+            device_profile("hailo8").hw_consts,
             max_acceptable_bytes_per_buffer=rng.choice((256, 1000, 2048, 3000)),
             max_periph_bytes_per_buffer=rng.choice((1500, 2048, 16383)),
         )

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -31,7 +30,7 @@ LCU_BASE, LCU_STRIDE = 0x800000, 0x20000
 _NAME = re.compile(r"(?:cluster (\d{1,2}) )?(.+?)(?: (\d{1,5}))? \+0x([0-9A-Fa-f]{1,8})")
 
 
-class Bank(NamedTuple):
+class Bank(Struct, frozen=True):
     """`units` equal units of a kind in a cluster's window: unit i at `base + i * stride`."""
 
     unit: str
@@ -40,7 +39,7 @@ class Bank(NamedTuple):
     units: int
 
 
-class Place(NamedTuple):
+class Place(Struct, frozen=True):
     """Where an address lies: a unit (of a cluster, or of the system with `cluster` None), its number, the offset.
 
     `number` is None where the unit is the only one of its kind.
@@ -57,7 +56,7 @@ class Place(NamedTuple):
         return f"{' '.join(parts)} +{self.offset:#X}".replace("0X", "0x")
 
 
-class System(NamedTuple):
+class System(Struct, frozen=True):
     """A block of system registers, `[base, base + size)`."""
 
     name: str
@@ -164,7 +163,7 @@ class ChipMap(Struct, frozen=True):
         return Place(None, block.name, *divmod(address - block.base, block.stride))
 
 
-class Target(NamedTuple):
+class Target(Struct, frozen=True):
     """What writing to an address reaches: a cluster's window or the system (`cluster` None), a block of L3 at an offset
     (elsewhere `block` None), `unpacked` through the decompressor; whether it is `known` that configuration goes there.
     """

@@ -122,7 +122,7 @@ def _armed_before_started(run: ListRun) -> Iterator[Hazard]:
 
 def _interrupts_first(run: ListRun, chip: ChipMap) -> Iterator[Hazard]:
     """1xh: a dynamic list awaits all LCUs, then clears the done bits of all clusters, then triggers (4 of 4 lists)."""
-    order = {LcuInterrupt: 0, WriteData: 1, TriggerSequencer: 2}
+    order: dict[type, int] = {LcuInterrupt: 0, WriteData: 1, TriggerSequencer: 2}
     names = ("LCU_INTERRUPT", "a clear of done bits", "TRIGGER_SEQUENCER")
     latest = 0
     for step in run.source.steps:

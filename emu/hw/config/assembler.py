@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec.structs import replace
 
 from emu.hw.config import build
 from emu.hw.config.addresses import L3_BLOCK, MAPS
@@ -179,7 +180,7 @@ class RecordAssembler:
         if not address and not kind and not words:
             return {"empty": True}  # a NOP that names its block, or the link of one
         place = self.chip.place(self.chip.window(0) + address)
-        node: Node = {"to": str(place._replace(cluster=None))}
+        node: Node = {"to": str(replace(place, cluster=None))}
         if kind:
             node["over"] = _OVER[kind]
         if len(words) == 4:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import xxhash
+from msgspec import Struct
 
 from emu.hw.config.records import Records, read_run_once
 from emu.hw.fingerprint import item_hash
@@ -26,11 +27,12 @@ _PAIR = struct.Struct("<Q")
 _REGISTER_WRITE_ID = 5
 _MAX_1XH_ID = 11  # ids 0..3, 5, 8..11 were seen (ccw.md)
 
-# a record while many are handled: offset, size, address, start and size of the data, value of a single register
-Row = tuple[int, int, int, int, int, int | None]
+_HEADER = 8  # bytes in front of the data, in both forms
+# a record while many are handled: offset, size, address, size of the data, value of a single register
+Row = tuple[int, int, int, int, int | None]
 
 
-class Record(NamedTuple):
+class Record(Struct, frozen=True):
     """One CCW record: its place in the run, the address it writes to and the data.
 
     `word` is the value of a single-register record, None for a block.
@@ -58,7 +60,7 @@ class Image:
         self._pieces: Pieces | None = None
         self._bounds: tuple[int, int] | None = None if rows else (0, 0)
         self.size = sum([row[1] for row in rows])
-        self.register_writes = sum([row[4] >> 2 for row in rows])
+        self.register_writes = sum([row[3] >> 2 for row in rows])
         self.usage: Usage | None = None
         self._digest: int | None = None
         self._word_hashes: tuple[tuple[int, int, int], ...] = ()
@@ -67,24 +69,25 @@ class Image:
     @property
     def spans(self) -> list[tuple[int, int]]:
         """Address and size of each write."""
-        return [(row[2], row[4]) for row in self.rows]
+        return [(row[2], row[3]) for row in self.rows]
 
     def writes(self) -> Iterator[tuple[int, memoryview]]:
         """Address and data of each write, in their order."""
-        for _, _, address, start, size, _ in self.rows:
+        for offset, _, address, size, _ in self.rows:
+            start = offset + _HEADER
             yield address, self._view[start : start + size]
 
     def word_at(self, address: int) -> int | None:
         """What a register holds once all is written; None where nothing is."""
         end = address + 4
         if self._bounds is None:
-            self._bounds = (min([row[2] for row in self.rows]), max([row[2] + row[4] for row in self.rows]))
+            self._bounds = (min([row[2] for row in self.rows]), max([row[2] + row[3] for row in self.rows]))
         if not self._bounds[0] < end <= self._bounds[1] + 3:
             return None
-        for _, _, base, start, size, _ in reversed(self.rows):
+        for offset, _, base, size, _ in reversed(self.rows):
             if base < end and address < base + size:
                 if base <= address and end <= base + size:
-                    start += address - base
+                    start = offset + _HEADER + address - base
                     return int.from_bytes(self._view[start : start + 4], "little")
                 break  # the word is of several writes
         else:
@@ -108,8 +111,9 @@ class Image:
     def digest(self) -> int:
         if self._digest is None:
             words, blocks, total = [], [], 0
-            for offset, _, address, start, size, word in self.rows:
+            for offset, _, address, size, word in self.rows:
                 if word is None:
+                    start = offset + _HEADER
                     item = item_hash(address, xxhash.xxh3_64_intdigest(self._view[start : start + size]))
                     blocks.append((address, item))
                 else:
@@ -144,8 +148,8 @@ class Run:
     @property
     def records(self) -> list[Record]:
         return [
-            Record(offset, size, address, self._view[start : start + length], word)
-            for offset, size, address, start, length, word in self._rows
+            Record(offset, size, address, self._view[offset + _HEADER : offset + _HEADER + length], word)
+            for offset, size, address, length, word in self._rows
         ]
 
     def image(self, first: int, count: int) -> Image:
@@ -170,9 +174,9 @@ def decode_checked(data: Piece, family: str, channel: int) -> Run:
     """Decode one fetched run of well-formed configuration: each record is checked, those that are wrong are not
     written, and what does not decode is left out (chip-config.md 8)."""
     table = read_run_once(family, data, channel)
-    lengths, starts = table.length.tolist(), table.start.tolist()
     words = [value if single else None for value, single in zip(table.values, table.is_single, strict=True)]
-    rows = list(zip(table.offset.tolist(), table.size.tolist(), table.addresses, starts, lengths, words, strict=True))
+    lengths = table.length.tolist()
+    rows = list(zip(table.offset.tolist(), table.size.tolist(), table.addresses, lengths, words, strict=True))
     run = Run(len(data), 0, rows, memoryview(data))
     run.table = table
     return run
@@ -198,17 +202,17 @@ def _decode_hailo8(view: memoryview) -> list[Row] | None:
         head, address = unpack(view, offset)
         if head >> 16 or address & 3:
             return None
-        start = offset + 8
+        start = offset + _HEADER
         if head:
             length = 4 * head + 4
             stop = start + length
             if stop > end:
                 return None
-            add((offset, 8 + length, address, start, length, None))
+            add((offset, _HEADER + length, address, length, None))
             # data is padded to a multiple of 8; the last record of a run may end without its padding
             offset = (stop + 7) & ~7
         elif address:
-            add((offset, 12, address, start, 4, unpack_word(view, start)[0]))
+            add((offset, 12, address, 4, unpack_word(view, start)[0]))
             offset = start + 8
         else:
             offset = start
@@ -231,9 +235,9 @@ def _decode_1xh(view: memoryview) -> list[Row] | None:
         if following > end or head & 0x10000 or identifier > _MAX_1XH_ID or unpack_pair(view, following - 8)[0] >> 24:
             return None
         if identifier == _REGISTER_WRITE_ID:
-            value, register = unpack(view, offset + 8)
-            add((offset, size, register, offset + 8, 4, value))
+            value, register = unpack(view, offset + _HEADER)
+            add((offset, size, register, 4, value))
         else:
-            add((offset, size, address, offset + 8, size - 16, None))
+            add((offset, size, address, size - 16, None))
         offset = following
     return rows

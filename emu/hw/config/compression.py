@@ -10,9 +10,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from emu.hw.config.records import Bytes, Words
@@ -26,7 +26,7 @@ _ALIGNMENT, _MOST_PADDING = 8, 5  # bytes of content; decoded bytes that 63 bits
 _BAD = 0x100  # added to the byte of an escape whose last bit is not 0
 
 
-class Plain(NamedTuple):
+class Plain(Struct, frozen=True):
     """A decoded stream without its padding.
 
     `sound` is False where it holds what compilers do not write: an escape with its last bit set or for a byte that has
@@ -37,7 +37,7 @@ class Plain(NamedTuple):
     sound: bool
 
 
-class Compressed(NamedTuple):
+class Compressed(Struct, frozen=True):
     """A compressed stream with its symbols."""
 
     data: Bytes

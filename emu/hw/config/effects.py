@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from emu.hw.config.addresses import LCU_BASE, LCU_STRIDE, LCUS, ChipMap
@@ -28,7 +29,7 @@ def distinct(numbers: NDArray[np.int64], limit: int) -> list[int]:
     return [int(number) for number in np.flatnonzero(seen)]
 
 
-class WrongCode(NamedTuple):
+class WrongCode(Struct, frozen=True):
     """Instructions of an LCU whose error code is wrong: the offset of the first in the LCU's block, and how many.
 
     `bit` is the one bit of the first (8 * byte + bit) that was flipped, where it was one.
@@ -46,7 +47,7 @@ class WrongCode(NamedTuple):
         return f"+{self.offset:#x}: {counts}{flipped}"
 
 
-class Instructions(NamedTuple):
+class Instructions(Struct, frozen=True):
     """Instructions of an LCU's program: their places in it, rising, and their 16 bytes each."""
 
     places: NDArray[np.int64]
@@ -93,7 +94,8 @@ class Effects:
     def wrong_codes(self) -> tuple[WrongCode, ...]:
         """LCUs with instructions whose error code is wrong; none on 1xh, whose instructions are others."""
         found = []
-        for lcu, (places, instructions) in self.instructions.items() if self.chip.family == HAILO8 else ():
+        for lcu, held in self.instructions.items() if self.chip.family == HAILO8 else ():
+            places, instructions = held.places, held.rows
             wrong = np.flatnonzero(instruction_codes(instructions) != instructions[:, -1])
             if len(wrong):
                 offset = _INSTRUCTIONS + _INSTRUCTION * int(places[wrong[0]])
@@ -167,7 +169,7 @@ def start_program(
 
     The same content is worked out once a process, whatever its cluster; what was used last is kept.
     """
-    start = (chip.family, block, offset, None if trigger is None else trigger._replace(cluster=0))
+    start = (chip.family, block, offset, None if trigger is None else replace(trigger, cluster=0))
     effects = _kept.find(start, l3)
     if effects is None or effects.program.steps > most:
         effects = _run(chip, l3, block, offset, trigger, most)

@@ -32,7 +32,7 @@ from emu.sequencer.configuration import (
 )
 
 
-class Raise(NamedTuple):
+class Raise(Struct, frozen=True):
     """A record that raised MODULE_CONFIG_DONE(interrupt): the step, its number in the list, the config channel."""
 
     step: int
@@ -41,7 +41,7 @@ class Raise(NamedTuple):
     interrupt: int
 
 
-class Stored(NamedTuple):
+class Stored(Struct, frozen=True):
     """A record into L3: the step, its number among the records of the list, where it went, by which channel."""
 
     step: int

@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xxhash
+from msgspec import Struct
 
 from emu.hw.config.addresses import L3_BLOCK
 from emu.hw.config.compression import Compressed, Plain, decompress_each
@@ -25,7 +26,7 @@ _WORD64 = (1 << 64) - 1
 _MOST_PIECES = 64  # of a block that are told apart by content; beyond, any further write makes it another
 
 
-class Piece(NamedTuple):
+class Piece(Struct, frozen=True):
     """One write into a block: offset, the bytes as they came, and the symbols by which to decode them (None: plain)."""
 
     offset: int
@@ -73,7 +74,7 @@ class Block:
         return list(zip(self._starts, self._ends, strict=True))
 
 
-class Size(NamedTuple):
+class Size(Struct, frozen=True):
     """How much configuration came for a block: bytes as they stand in the file, and whether they are compressed."""
 
     bytes: int

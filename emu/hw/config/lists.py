@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from emu.hw.config.channels import FAMILIES, ConfigSource, RunCache
 from emu.hw.config.records import read_run_once
+from emu.hw.config.runs import FAMILIES, ConfigSource, RunCache
 from emu.hw.gather import Piece
 from emu.sequencer.configuration import (
     CcwRecords,

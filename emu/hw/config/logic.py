@@ -17,13 +17,13 @@ from emu.chips.chips import Profile
 from emu.hw.application import ActionList, Application
 from emu.hw.config.agreement import hazards_of
 from emu.hw.config.ccw import Run
-from emu.hw.config.channels import FAMILIES, RunCache
 from emu.hw.config.execute import Executor, Held, Outcome
 from emu.hw.config.l3_view import DecodedL3
 from emu.hw.config.lists import lists_of, sources_of, trigger_of, unfetched
 from emu.hw.config.packets import NOBODY_WROTE
 from emu.hw.config.program_image import image_of
 from emu.hw.config.records import Records, is_well_formed
+from emu.hw.config.runs import FAMILIES, RunCache
 from emu.hw.edition import Edition
 from emu.hw.memory import AddressSpace
 from emu.hw.unit import Unit, passed
@@ -47,7 +47,7 @@ _SEEN_RUNNING = frozenset(
 )
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class ConfigLogic(Unit):
     """Config-done latches, sequencers' programs and what is wrong with them.
 

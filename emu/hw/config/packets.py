@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, overload
+from typing import overload
 
 import numpy as np
 from msgspec import Struct
@@ -31,7 +31,7 @@ _WORDS_A_PACKET, _LEAST_COST = 16, 256
 _UNUSUAL = _ALWAYS_ZERO | 4 << 13 | 3 << 32
 
 
-class Packet(NamedTuple):
+class Packet(Struct, frozen=True):
     """One packet: where it stands in L3, the offset in the cluster's window it writes to, what kind, the words."""
 
     block: int
@@ -41,7 +41,7 @@ class Packet(NamedTuple):
     words: Words
 
 
-class Break(NamedTuple):
+class Break(Struct, frozen=True):
     """Where a program stops that does not get to its end, and why."""
 
     block: int

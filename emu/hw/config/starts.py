@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import xxhash
+from msgspec.structs import astuple
 
 from emu.chips import chips
-from emu.hw.config.channels import FAMILIES, RunCache
 from emu.hw.config.execute import Executor
 from emu.hw.config.lists import numbered_steps
 from emu.hw.config.records import is_well_formed, read_records
+from emu.hw.config.runs import FAMILIES, RunCache
 from emu.hw.hostmem import HostMemory
 from emu.sequencer.configuration import CcwRecords, Step, TriggerSequencer
 from emu.sequencer.program import ContextType, NetworkGroupProgram, Program
@@ -63,7 +64,7 @@ def _digest(family: str, lists: Sequence[Steps]) -> int:
                 found.update(f"{number} {step.channel} {len(step.data)} ".encode())
                 found.update(step.data)
             elif isinstance(step, TriggerSequencer):
-                found.update(f"{number} {tuple(step)} ".encode())
+                found.update(f"{number} {astuple(step)} ".encode())
     return found.intdigest()
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from emu.hw.config.execute import ListRun
 from emu.hw.config.image import ChipImage
@@ -11,7 +12,7 @@ from emu.sequencer.configuration import BOUNDARY, HAILO8, Configuration, StreamE
 from emu.trace.hazards import Hazard
 
 
-class Table(NamedTuple):
+class Table(Struct, frozen=True):
     """A table of registers, one a stream: what it holds, where it begins, how many."""
 
     name: str

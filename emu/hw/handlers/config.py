@@ -7,7 +7,8 @@ from functools import lru_cache
 from emu.hw.application import chip_settings
 from emu.hw.clock import NEVER
 from emu.hw.config.ccw import Run
-from emu.hw.config.channels import ConfigChannel, ConfigSource
+from emu.hw.config.channels import ConfigChannel
+from emu.hw.config.runs import ConfigSource
 from emu.hw.execution import Execution
 from emu.hw.vdma import HostBufferInfo
 from emu.hw.waits import Wait, never

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emu.hw.config.addresses import MAPS
-from emu.hw.config.channels import FAMILIES
+from emu.hw.config.runs import FAMILIES
 from emu.hw.execution import Execution
 from emu.hw.handlers.units import check_network
 from emu.hw.waits import Wait, never

@@ -10,7 +10,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from enum import Enum
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
+
+from msgspec import Struct
 
 from emu.chips.chips import BootTimes
 from emu.hw.clock import Clock
@@ -36,7 +38,7 @@ class BootState(Enum):
     RESETTING = "resets"
 
 
-class Section(NamedTuple):
+class Section(Struct, frozen=True):
     """Memory that the bootloader offers, by its device address."""
 
     name: str

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Protocol
+
+from msgspec import Struct
 
 from emu.chips.chips import BootTimes, Profile
 from emu.hw.border import HostPort
@@ -70,7 +72,7 @@ class Log:
             raise RegisterFaultError("the host moves host_offset alone, and nothing was logged", FIRMWARE, offset)
 
 
-class _Part(NamedTuple):
+class _Part(Struct, frozen=True):
     """A part of the control section."""
 
     name: str

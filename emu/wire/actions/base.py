@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum, IntEnum
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from emu.catalog import forget
 from emu.errors import UsageError
@@ -126,7 +129,7 @@ class Edge(Enum):
     CACHE = "cache"
 
 
-class Field(NamedTuple):
+class Field(Struct, frozen=True):
     """A field of an action: its struct code unless the runtime says otherwise, and the unit that its value names.
 
     `shift`: bits below the cluster's number where the value names a cluster or something in one; -1: it names none.
@@ -291,7 +294,7 @@ def variant(made: type[Action], codes: Mapping[str, str]) -> type[Action]:
     The traits stay; a field that it lacks is an AttributeError.
     """
     fields: dict[str, Any] = {
-        name: made.FIELDS[name]._replace(code=code) if name in made.FIELDS else Field(code)
+        name: replace(made.FIELDS[name], code=code) if name in made.FIELDS else Field(code)
         for name, code in codes.items()
     }
     lacking = {name: property(_lacking) for name in made.NAMES if name not in codes}
