@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.errors import FirmwareError
+from emu.errors import FirmwareError, printable
 from emu.host.streams import Host
 from emu.host.watchdog import Stall, examine
 from emu.hw.border import ChipPort
@@ -24,7 +24,7 @@ class StalledError(FirmwareError):
 
     def line(self) -> str:
         # the message already says where, in the order of the chain
-        return f"{self.name}({self.number_text()}): {self.message}"
+        return printable(f"{self.name}({self.number_text()}): {self.message}")
 
 
 class Driver:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
@@ -15,7 +15,8 @@ from emu.host.session import RunRequest, RunResult, run_program
 from emu.hw.device import Device
 from emu.hw.hostmem import HostMemory
 from emu.timing.workload import program_timings
-from emu.trace.events import Event, Kind, Record, event_of
+from emu.trace.events import Event, Kind
+from emu.trace.tracer import Tracer
 from tests.conftest import SHARED, needs_shared
 
 pytestmark = needs_shared
@@ -33,15 +34,13 @@ NAMES = {
 
 
 class Recorder:
-    """A tracer that keeps events."""
-
-    registers = False
+    """A sink that keeps events."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def emit(self, record: Record) -> None:
-        self.events.append(event_of(record))
+    def write(self, events: Sequence[Event]) -> None:
+        self.events += events
 
     def close(self) -> None:
         """Nothing to close."""
@@ -94,12 +93,11 @@ def run(network: str, compute_time_ns: float) -> tuple[RunResult, list[Event]]:
     capture = load_capture(SHARED / "silicon" / f"{network}.json")
     profile = chips.load("hailo8l", link=LINK)
     recorder = Recorder()
-    tracer: Any = recorder
     request = RunRequest(
         frames=1,
         timings=program_timings(capture.program, profile, compute_time_ns),
         layout=capture.layout,
-        tracer_for=lambda now: tracer,
+        tracer_for=lambda now: Tracer([recorder], now),
     )
     return run_program(capture.program, profile, request), recorder.events
 
