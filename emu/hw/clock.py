@@ -89,30 +89,26 @@ class Clock(simpy.Environment):
 
     def run_until(self, stop: Callable[[], bool]) -> bool:
         """Process events until `stop()`; False if the queue ran empty before."""
-        peek, advance = super().peek, self._advance
+        peek, step = super().peek, self.step
         while not stop():
             due = peek()
             if due == Infinity:
                 return False
-            advance(int(due) + self._skipped)
+            self.events += 1
+            self.time = int(due) + self._skipped
+            step()
+            if self._failure is not None:
+                failure, self._failure = self._failure, None
+                raise failure
         return True
 
     def run_to(self, ns: int) -> None:
         """Process everything up to and including `ns` and stand there."""
-        while (due := self.peek()) <= ns:
-            self._advance(int(due))
+        self.run_until(lambda: self.peek() > ns)
         if self.time < ns:
             self.timeout(ns - self.time)
             self.step()  # nothing else is due so early; the time that a message takes is no event of the device
             self.time = ns
-
-    def _advance(self, due: int) -> None:
-        self.events += 1
-        self.time = due
-        self.step()
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
 
     def _ended(self, process: simpy.Event) -> None:
         # simpy would raise a copy, which not every exception survives
