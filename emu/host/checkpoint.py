@@ -79,17 +79,21 @@ class Checkpoint(Struct, frozen=True):
 def saving(request: RunRequest, frame: int, recipe: dict[str, str], put: Callable[[Checkpoint], None]) -> RunRequest:
     """The request of a run that gives a checkpoint to `put` once `frame` frames are delivered, of all groups together.
 
-    Where frames are advanced over instead of played, it is taken behind them; where the firmware executes a list just
-    then, as soon as that waits. `recipe`: what has to be the same where it is resumed, by name. UsageError for a frame
-    that the run does not have, and for handlers of the user's, whose state nobody knows.
+    Where frames are advanced over instead of played, it is taken behind them, but a run that is traced plays all until
+    then; where the firmware executes a list just then, as soon as that waits. `recipe`: what has to be the same where
+    it is resumed, by name. UsageError for a frame that the run does not have, and for handlers of the user's, whose
+    state nobody knows.
     """
     if frame < 1:
         raise UsageError(f"a checkpoint at frame {frame}: at least one has to be delivered")
     _refuse_handlers(request)
     worlds: list[World] = []
-    watching = request.on_session
+    watching, played = request.on_session, [False]
 
     def begins(session: Session) -> None:
+        probe = session.chip.probe
+        played[0] = probe.one_by_one
+        probe.one_by_one |= probe.tracer is not None  # a trace that goes on from there begins at that frame
         world = _world(session)
         world.remember()
         worlds.append(world)
@@ -99,6 +103,7 @@ def saving(request: RunRequest, frame: int, recipe: dict[str, str], put: Callabl
     def pauses(session: Session) -> None:
         found = changes(worlds[0], session.device.inspection.awaited)
         put(Checkpoint(session.delivered, session.device.now_ns, recipe, found, session.chip.spared))
+        session.chip.probe.one_by_one = played[0]
 
     return replace(request, on_session=begins, pause_at=frame, on_pause=pauses)
 
