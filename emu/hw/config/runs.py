@@ -18,7 +18,7 @@ FAMILIES = {"descriptors": HAILO8, "bursts": HAILO1XH}  # of records, by how cha
 
 
 class ConfigSource(Struct, frozen=True):
-    """The host memory behind one activated config channel; `bursts` is how many records a capture implies."""
+    """The host memory behind one activated config channel."""
 
     buffer_type: int
     dma_address: int
