@@ -15,10 +15,11 @@ from emu.chips.chips import Profile
 from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, SETS_UP, Context, Stamp, Step, list_name
 from emu.hw.chip import Chip
 from emu.hw.execution import Execution
+from emu.hw.foresight import STRAIGHT
 from emu.hw.handlers import HANDLERS
 from emu.hw.handlers.own import handlers_with
 from emu.hw.standing import Standing
-from emu.hw.straight import SINGLY, TOGETHER, Straight, one_by_one
+from emu.hw.straight import SINGLY, Straight, one_by_one
 from emu.hw.waits import Wait
 from emu.sequencer.program import ContextType
 from emu.trace.events import Event, Kind, Subject
@@ -83,7 +84,7 @@ class ListExecution(Execution):
         costs, executed, attended = self._costs, probe.actions.counts, device.attended
         handlers = self.handlers
         together = self._straight.together if only is ALL_ACTIONS else one_by_one
-        kinds = TOGETHER & SINGLY if device.logic.active or only is not ALL_ACTIONS else TOGETHER
+        kinds = SINGLY if device.logic.active or only is not ALL_ACTIONS else STRAIGHT
         subjects: list[Subject] | None = None
         steps: Sequence[Step] = context.actions.steps
         if only is not ALL_ACTIONS:

@@ -17,8 +17,7 @@ from emu.hw.stretch import Stretch
 from emu.wire.actions import ActionType
 
 _FETCH, _LCU_DONE = ActionType.FETCH_CCW_BURSTS, ActionType.LCU_INTERRUPT
-TOGETHER = STRAIGHT
-SINGLY = frozenset({_FETCH, _LCU_DONE})  # that `one_by_one` does
+SINGLY = frozenset({_FETCH, _LCU_DONE})  # of those, what `one_by_one` does
 _AWAITED = frozenset({_LCU_DONE})
 _MOST_STRETCHES = 64  # of a list: where every LCU is waited for, none comes twice
 

@@ -82,7 +82,7 @@ RECORDS = (struct.pack("<6I", 5, 0, 3, 0x200, 0, 0) + struct.pack("<10I", 16 << 
 
 def both(lists: Lists, frames: int, config: bytes | None, watched: bool) -> None:
     together = outcome(lists, frames, config, watched)
-    with patch("emu.hw.list_execution.TOGETHER", frozenset()):
+    with patch.multiple("emu.hw.list_execution", STRAIGHT=frozenset(), SINGLY=frozenset()):
         assert outcome(lists, frames, config, watched) == together
 
 
@@ -186,7 +186,7 @@ def test_a_captured_network(batch: str) -> None:
     together = run_capture(path, 12, may_jump=False)
     assert together.device is not None
     counted = dict(together.device.probe.actions.counts)
-    with patch("emu.hw.list_execution.TOGETHER", frozenset()):
+    with patch.multiple("emu.hw.list_execution", STRAIGHT=frozenset(), SINGLY=frozenset()):
         singly = run_capture(path, 12, may_jump=False)
     assert singly.device is not None
     assert state_of(together) == state_of(singly)

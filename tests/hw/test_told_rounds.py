@@ -28,7 +28,7 @@ from emu.trace.tracer import Tracer
 from tests.conftest import ROOT, SHARED, needs_shared
 from tests.hw.captures import layout_of, loaded, state_of
 from tests.hw.lists import FRAME, Lists, act, double, single, with_ddr
-from tests.hw.test_jump_flows import with_outputs
+from tests.hw.test_jump_flows import TIMES, with_outputs
 from tests.hw.test_units import double_with_ddr
 
 HEADER = Header("made up", "4.23", "hailo8", 1, 1, 0, 200.0)
@@ -55,10 +55,6 @@ def agree(program: Program, frames: int, **settings: Any) -> int:
     assert one_by_one.device is not None and result.device is not None
     assert one_by_one.device.core.jumps == 0
     return result.device.core.jumps
-
-
-# around what a frame takes on the link, and far from it
-TIMES = st.floats(0, 3_000) | st.floats(0, 100_000) | st.sampled_from([FRAME / 1.6, FRAME / 3.2, 1_000.0, 0.5])
 
 
 @settings(max_examples=40)
