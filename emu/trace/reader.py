@@ -97,7 +97,7 @@ class TraceReader:
                     record = decode(line)
                 except MsgspecError:
                     record = self.parse(line, number)  # which says what is wrong, or knows better
-                if record["kind"] == END:
+                if record["kind"] == END and _END in line:  # in the bytes too, as for `lines`
                     return self._require_last(line, number, file)
                 yield record
 
@@ -133,6 +133,7 @@ class TraceReader:
 
     def _require_last(self, line: bytes, number: int, file: BinaryIO) -> None:
         """The end record is a whole line, and nothing is behind it."""
+        self.parse(line, number)  # what a quick reading does not look at is sound too
         if not line.endswith(b"\n"):
             raise self._error("the line is cut off or damaged", number)
         if file.read(1):

@@ -34,14 +34,49 @@ def test_a_quick_reading_takes_and_refuses_what_a_slow_one_does(
 
     path = changed(two_context, tmp_path / "x", change)
     path.write_bytes(path.read_bytes().replace(b'"here"', json.dumps(value).encode()))
+    slow, quick = _readings(path)
+    assert slow == quick
+
+
+def _readings(path: Path) -> list[list[Record] | str]:
+    """The records of a trace read slowly and quickly, without those keys that only one reading keeps, or the error."""
     reader = TraceReader(path)
-    readings: list[object] = []
+    readings: list[list[Record] | str] = []
     for records in (reader, reader.known()):
         try:
             readings.append([{name: one[name] for name in one if name != "later"} for one in records])
         except HailoError as error:
             readings.append(str(error))
-    assert readings[0] == readings[1]
+    return readings
+
+
+ENDS = {
+    "as written": (b'{"ns":5,"kind":"end"}\n', True),
+    "spaced": (b' { "kind" : "end", "ns" : 5 }\n', True),
+    "of a later schema": (b'{"ns":5,"kind":"end","later":["end"]}\n', True),
+    "said last": (b'{"ns":5,"kind":"action","kind":"end"}\n', True),
+    "missing": (b"", False),
+    "in escapes": (b'{"ns":5,"kind":"\\u0065nd"}\n', False),
+    "no newline": (b'{"ns":5,"kind":"end"}', False),
+    "twice": (b'{"ns":5,"kind":"end"}\n' * 2, False),
+    "an empty line behind": (b'{"ns":5,"kind":"end"}\n\n', False),
+    "no time": (b'{"kind":"end"}\n', False),
+    "a key of another type": (b'{"ns":5,"kind":"end","frame":"1"}\n', False),
+    "no number": (b'{"ns":5,"kind":"end","later":1e999}\n', False),
+    "no UTF-8": (b'{"ns":5,"kind":"end","later":"\xff"}\n', False),
+    "half a character": (b'{"ns":5,"kind":"end","later":"\\ud800"}\n', False),
+}
+
+
+@pytest.mark.parametrize(("end", "sound"), ENDS.values(), ids=ENDS)
+def test_the_end_record_of_a_quick_reading_is_that_of_a_slow_one(
+    end: bytes, sound: bool, two_context: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"".join([*two_context.read_bytes().splitlines(keepends=True)[:-1], end]))
+    slow, quick = _readings(path)
+    assert slow == quick
+    assert isinstance(quick, list) == sound
 
 
 FOREIGN = {
