@@ -355,6 +355,7 @@ class OpenDevice:
                 self._go_on(running)
             host = running.host
             assert host is not None
+            host.heeded = running.first_end
             reached = partial(host.reached, running.next_end)
             self._driven.run_until(reached if pauses is None else lambda: reached() or pauses())
         except EmuError as error:
