@@ -58,18 +58,18 @@ class Output:
     otherwise leaves what stood there before.
 
     Raises OutputError, with the path as it was given, for whatever the system refuses, and BrokenPipeError where nobody
-    reads a pipe any more. `wait`: for another writer to finish instead of refusing: what is written is then made of
-    what that one wrote.
+    reads a pipe any more, but for one that `outlives_reader`: what is written then goes nowhere. `wait`: for another
+    writer to finish instead of refusing: what is written is then made of what that one wrote.
     """
 
-    def __init__(self, path: str | Path, *, wait: bool = False) -> None:
+    def __init__(self, path: str | Path, *, wait: bool = False, outlives_reader: bool = False) -> None:
         self.path = Path(path)
         self._wait = wait
         self._part: Path | None = None
         self._text: TextIO | None = None
         self._spool: BinaryIO | None = None
         descriptor = self._open()
-        self.stream: BinaryIO = io.BufferedWriter(_Reporting(descriptor, self.path), _BUFFER)
+        self.stream: BinaryIO = io.BufferedWriter(_Reporting(descriptor, self.path, outlives_reader), _BUFFER)
 
     def text(self) -> TextIO:
         """The same stream for text: UTF-8, lines end in LF."""
@@ -169,10 +169,11 @@ class Output:
 class _Reporting(io.FileIO):
     """A descriptor whose failing writes name the path that the user gave."""
 
-    def __init__(self, descriptor: int, path: Path) -> None:
+    def __init__(self, descriptor: int, path: Path, outlives_reader: bool = False) -> None:
         os.set_blocking(descriptor, True)
         super().__init__(descriptor, "wb")
         self._path = path
+        self._outlives_reader = outlives_reader
 
     def tell(self) -> int:
         # a device or pipe may answer anything, and writers of archives believe it
@@ -184,7 +185,10 @@ class _Reporting(io.FileIO):
         try:
             return super().write(data)  # type: ignore[arg-type]  # io's own signature is narrower than what it takes
         except BrokenPipeError:
-            raise  # no refusal: whoever read has seen enough, as of stdout
+            # no refusal: whoever read has seen enough, as of stdout
+            if self._outlives_reader:
+                return memoryview(data).nbytes  # type: ignore[arg-type]
+            raise
         except OSError as error:
             raise _refusal(self._path, error) from error
 
