@@ -3,7 +3,8 @@
     pytest benchmarks/bench_played.py
 
 The bare model is one process a channel and a link that its transfers share fairly, and nothing else: no credits, no
-descriptors, no units, no host. Both are timed in turns, and the shortest time of each counts.
+descriptors, no units, no host. Both are timed in turns, and the shortest time of each counts. Frames that somebody sees
+(kept, recorded, with a fault) are held to the same frames played with nobody there.
 """
 
 from __future__ import annotations
@@ -11,20 +12,30 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator
 from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
 
 import pytest
 import simpy
 
 from emu.chips.chips import load
+from emu.hef import open_hef
+from emu.host.recording import Recorder
 from emu.host.session import RunRequest, run_program
-from tests.conftest import SHARED, needs_shared
-from tests.effort import calls, sized
+from emu.hw.faults import Fault
+from emu.sequencer.compile import CompileOptions, compile_hef
+from emu.trace.record import RecordWriter
+from tests.conftest import ROOT, SHARED, needs_shared
+from tests.effort import calls, least, sized
 from tests.hw.captures import layout_of, loaded
 from tests.hw.lists import FRAME, OUT, act, buffer, single, stream_out
 
 MAX_BARE = 2.5
 MAX_CALLS = 1_650
+MAX_WATCHED = {"kept": 1.3, "faulty": 1.3, "recorded": 1.7}
 FRAMES = sized(1_000, 10)
+WATCHED = sized(200, 4)
 TURNS = sized(5, 1)
 OUTPUTS = (1, 2, 4)
 Process = Generator[simpy.Event, None, None]
@@ -124,6 +135,31 @@ def test_a_played_frame_against_bare_channels(outputs: int) -> None:
     ours, theirs = in_turns(played(outputs), partial(bare, outputs, FRAMES))
     print(f"{outputs} outputs: {ours / FRAMES * 1e6:.1f} us a frame, bare {theirs / FRAMES * 1e6:.1f}")
     assert ours < MAX_BARE * theirs
+
+
+def test_watched_frames(tmp_path: Path) -> None:
+    """Kept outputs, a fault and a recording, against the same frames played with nobody to see them."""
+    program, profile = compile_hef(open_hef(ROOT / "examples" / "two_context.hef"), CompileOptions()), load("hailo8")
+    folders = count()
+
+    def run(**asked: Any) -> None:
+        run_program(program, profile, RunRequest(frames=WATCHED, may_jump=False, **asked))
+
+    def record() -> None:
+        with RecordWriter(tmp_path / f"{next(folders)}") as writer:
+            run(on_device=lambda device: Recorder(device.inspection, writer.put, put_block=writer.put_block))
+            writer.finish({})
+
+    fault = f"drop-interrupt:16#{WATCHED // 2}"  # made good by the next one
+    watched = {
+        "kept": partial(run, take=lambda *frame: None),
+        "faulty": lambda: run(faults=[Fault.parse(fault)]),
+        "recorded": record,
+    }
+    plain, *taken = least(run, *watched.values(), rounds=7)
+    found = {name: seconds / plain for name, seconds in zip(watched, taken, strict=True)}
+    print(", ".join(f"{name} {ratio:.2f}" for name, ratio in found.items()))
+    assert {name: ratio for name, ratio in found.items() if ratio > MAX_WATCHED[name]} == {}
 
 
 @needs_shared

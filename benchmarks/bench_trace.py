@@ -44,7 +44,7 @@ MAX_DUMPS = {"JSONL": 5, "text": 7, "Perfetto": 12}
 MAX_UNTRACED = {"JSONL": 1.8, "text": 1.9, "Perfetto": 2.2}
 MAX_TOLD = {"JSONL": 0.45, "text": 0.5, "Perfetto": 0.7}
 MAX_DIFF_READINGS = 8
-MAX_CHECK_READINGS = 4.5
+MAX_CHECK_READINGS = 4.0
 
 
 class Keep:

@@ -35,7 +35,7 @@ from emu.trace.tracer import Tracer
 if TYPE_CHECKING:
     from emu.cli.checkpoints import Checkpoints
     from emu.cli.run_frames import RunFrames
-    from emu.cli.watching import Put
+    from emu.host.recording import Put
 
 
 def run(options: RunOptions, put: Put | None = None) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
@@ -20,15 +20,13 @@ from emu.errors import CommandLineError, EmuError, HailoError
 from emu.files import is_there, read_document
 from emu.host.coverage import Coverage, merge_into
 from emu.host.debugger import Breakpoint, Debugger, DebuggerQuit
-from emu.host.recording import Recorder
+from emu.host.recording import Put, PutBlock, Recorder
 from emu.host.session import RunRequest
 from emu.hw.device import Device
 from emu.output import Output
 from emu.trace.record import RecordWriter
 
 PROMPT = "(emu) "
-
-Put = Callable[[dict[str, Any]], None]
 
 
 @contextmanager
@@ -57,7 +55,7 @@ def watched(options: RunOptions, request: RunRequest, put: Put | None = None) ->
             raise CommandLineError("--record and action list dumps: not together, a replay would not ask for them")
         settings(options.spec, None)  # what cannot be replayed is refused before anything runs
         writer = RecordWriter(Path(options.record))
-        attachments.append(_recorder(writer.put, options.record_registers))
+        attachments.append(_recorder(writer.put, options.record_registers, writer.put_block))
     if attachments:
         request.on_device = _all(attachments)
     ended: EmuError | None = None
@@ -94,8 +92,8 @@ def _all(attachments: Sequence[Callable[[Device], object]]) -> Callable[[Device]
     return attach
 
 
-def _recorder(put: Put, registers: bool) -> Callable[[Device], object]:
-    return lambda device: Recorder(device.inspection, put, device.pcie if registers else None)
+def _recorder(put: Put, registers: bool, put_block: PutBlock | None = None) -> Callable[[Device], object]:
+    return lambda device: Recorder(device.inspection, put, device.pcie if registers else None, put_block)
 
 
 def _debugger(options: RunOptions, made: Callable[[Debugger], object]) -> Callable[[Device], object] | None:

@@ -7,15 +7,18 @@ a replay makes them again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import xxhash
 
 from emu.hw.inspection import Inspection
+from emu.hw.memory import Loadable
 from emu.hw.probe import Access, AccessHook
 from emu.hw.vdma import Channel, Edge
+from emu.trace.record import Block, Record
 
-Put = Callable[[dict[str, Any]], None]
+Put = Callable[[Record], None]
+PutBlock = Callable[[int, Block], None]
 _LONGEST_KEPT = 64  # bytes of a block that are kept as they are
 
 
@@ -25,17 +28,51 @@ class Watchable(Protocol):
     def watch(self, hook: AccessHook) -> None: ...
 
 
+class _Writes:
+    """The write hook of a recorder."""
+
+    def __init__(self, chip: Inspection, put: Put, put_block: PutBlock | None) -> None:
+        self._chip = chip
+        self._put = put
+        self._put_block = put_block
+        self._blocks: dict[Loadable, Block] = {}
+
+    def __call__(self, address: int, data: bytes) -> None:
+        self._put({"ns": self._chip.now, **_write(address, data)})
+
+    def loaded(self, image: Loadable) -> None:
+        """An image is loaded; what a context loads at each of its runs is put into words once."""
+        if self._put_block is None:
+            for address, data in image.writes():
+                self(address, bytes(data))
+            return
+        block = self._blocks.get(image)
+        if block is None:
+            block = self._blocks[image] = Block([_write(address, bytes(data)) for address, data in image.writes()])
+        self._put_block(self._chip.now, block)
+
+
+def _write(address: int, data: bytes) -> Record:
+    """What a recording says of a write, but when it was."""
+    if len(data) <= _LONGEST_KEPT:
+        return {"kind": "write", "address": address, "data": data.hex()}
+    return {"kind": "write", "address": address, "bytes": len(data), "digest": xxhash.xxh3_128_hexdigest(data)}
+
+
 class Recorder:
     """Hands each crossing to `put`, in the order in which they happen. Frames are then played one by one.
 
-    `bars`: the registers of the card, where the host's accesses to them and its interrupts are wanted too.
+    `bars`: the registers of the card, where the host's accesses to them and its interrupts are wanted too. `put_block`
+    takes at one time what is written at one time.
     """
 
-    def __init__(self, chip: Inspection, put: Put, bars: Watchable | None = None) -> None:
+    def __init__(
+        self, chip: Inspection, put: Put, bars: Watchable | None = None, put_block: PutBlock | None = None
+    ) -> None:
         self._chip = chip
         self._put = put
         chip.probe.observers.append(self)
-        chip.probe.write_hooks.append(self._written)
+        chip.probe.write_hooks.append(_Writes(chip, put, put_block))
         chip.probe.read_hooks.append(self._read)
         if bars is not None:
             bars.watch(self._accessed)
@@ -67,14 +104,6 @@ class Recorder:
                 "digest": digest.hex(),
             }
         )
-
-    def _written(self, address: int, data: bytes) -> None:
-        record: dict[str, Any] = {"ns": self._chip.now, "kind": "write", "address": address}
-        if len(data) <= _LONGEST_KEPT:
-            record["data"] = data.hex()
-        else:
-            record |= {"bytes": len(data), "digest": xxhash.xxh3_128_hexdigest(data)}
-        self._put(record)
 
     def _read(self, address: int, size: int) -> None:
         self._put({"ns": self._chip.now, "kind": "read", "address": address, "bytes": size})

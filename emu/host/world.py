@@ -68,7 +68,7 @@ _NOT_STATE: Mapping[str, frozenset[str]] = {
     ),
     "emu.hw.firmware:Firmware": frozenset({"_process", "_goes_on", "handlers", "_costs", "_straight"}),
     "emu.hw.application:Context": frozenset({"_subjects"}),
-    "emu.hw.frame_events:FrameEvents": frozenset({"_subjects"}),
+    "emu.hw.frame_events:FrameEvents": frozenset({"_subjects", "_launches", "_transfers"}),
     "emu.hw.hostmem:HostMemory": frozenset({"action_lists"}),
     "emu.hw.vdma:Vdma": frozenset({"_sound"}),
     "emu.net.frames:CoreFrames": frozenset({"_held", "_contexts", "_assumed"}),

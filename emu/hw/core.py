@@ -91,7 +91,7 @@ class Core(Unit):
         self.supply = Supply(self.burst, self.ddr)
         self.internal = InternalMemory(self.vdma)
         self.changed = Signal(self.clock, self.supplied)
-        self._told = FrameEvents(self.probe, self.clock)
+        self.told = FrameEvents(self.probe, self.clock)
         self._stuck = self._asking = False
 
     @property
@@ -363,7 +363,7 @@ class Core(Unit):
         if edge.boundary:
             edge.channel.processed += edge.claims
         if self.probe.tracer is not None:
-            self._told.transfer(one, edge, frame.index, self.application, self.stream_names)
+            self.told.transfer(one, edge, frame.index, self.application, self.stream_names)
         if edge.boundary:
             self._interrupt(edge)
 
@@ -408,7 +408,7 @@ class Core(Unit):
         elif content is not None:
             self.internal.write(edge, frame.index, content)
         if probe.tracer is not None:
-            self._told.transfer(one, edge, frame.index, self.application, self.stream_names)
+            self.told.transfer(one, edge, frame.index, self.application, self.stream_names)
         if edge.boundary:
             self._interrupt(edge)
         if edge.done == one.batch:
@@ -424,7 +424,7 @@ class Core(Unit):
         if finished:
             self.gates.completed(finished)
         if self.probe.tracer is not None:
-            self._told.done(finished, one.first_frame + frame.index, self.application)
+            self.told.done(finished, one.first_frame + frame.index, self.application)
         if one.finished:
             self._finish(one)
         elif finished or one.completed == one.batch:
@@ -450,7 +450,7 @@ class Core(Unit):
         """All frames of a batch passed: the tasks that served it go idle (firmware-actions.md 8)."""
         if all(other.finished for other in self.passes):
             if self.probe.tracer is not None and self.burst.running:
-                self._told.idle("burst-credits task", f"{one.completed} frames", self.application)
+                self.told.idle("burst-credits task", f"{one.completed} frames", self.application)
             self.burst.finish()
             self.ddr.reset()
         self.changed.notify()

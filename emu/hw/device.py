@@ -169,16 +169,7 @@ class Device(Chip):
         for observer in self.probe.observers:
             observer.launch(channel, 1)
         if self.probe.tracer is not None:
-            self.probe.tracer.emit(
-                Event(
-                    self.clock.time,
-                    Kind.LAUNCH,
-                    self.core.application,
-                    unit=channel.describe(),
-                    bytes=channel.buffer.bytes_in_pattern,
-                    arguments={"transfers": 1, "available": channel.available, "processed": channel.processed},
-                )
-            )
+            self.core.told.launch(channel, channel.buffer.bytes_in_pattern, self.core.application)
         self.core.supplied()
 
     def num_processed(self, packed: int) -> int:

@@ -21,12 +21,12 @@ from emu.errors import UsageError
 from emu.hw.application import Context, Step
 from emu.hw.clock import Clock
 from emu.hw.cluster import LCUS_PER_CLUSTER_FIELD, Clusters
-from emu.hw.config.runs import ConfigSource
 from emu.hw.payload import Content, Payload
 from emu.hw.probe import Probe
 from emu.hw.vdma import Vdma
 from emu.numerals import whole_number
 from emu.trace.events import Event, Kind
+from emu.wire.actions import HostBufferInfo
 from emu.wire.status import FirmwareStopError
 
 
@@ -316,7 +316,7 @@ class Faults(Struct):
                 content = data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :]
         return content
 
-    def corrupt(self, stream: int, source: ConfigSource, data: bytes) -> bytes:
+    def corrupt(self, stream: int, source: HostBufferInfo, data: bytes) -> bytes:
         """Bytes that a config stream fetches."""
         first = self.fetched.get(stream, 0)
         page = source.desc_page_size

@@ -149,7 +149,7 @@ class _Foresight:
         if stream in self._channels or stream in self._closed:
             return False
         self._moves = True
-        source, _, settings = settings_of(a)
+        source, settings = settings_of(a)
         self._channels[stream] = ConfigChannel(a.packed_vdma_channel_id, stream, source, self._bursts.get(stream, 0))
         self._noted.append(("config", stream, settings))
         return True

@@ -144,7 +144,7 @@ class ListExecution(Execution):
                 if subjects is None:
                     subjects = context.subjects(self._index)
                 now = self.now
-                tracer.emit((now, subjects[number], woke, self.note, self.note_bytes, now - begun))
+                tracer.emit((now, subjects[number], woke, self.note, self.note_bytes, now - begun, ()))
                 self.note, self.note_bytes = "", 0
         if device.logic.active and not self.batch_switching:
             self.step = None  # what is found now is of no action

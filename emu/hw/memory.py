@@ -248,9 +248,13 @@ class AddressSpace(Unit):
         if self.registers.act:
             for address, data in image.writes():
                 self.registers.block_written(address, data)
-        if self.probe.write_hooks:
+        for hook in self.probe.write_hooks:
+            whole: Callable[[Loadable], None] | None = getattr(hook, "loaded", None)
+            if whole is not None:
+                whole(image)
+                continue
             for address, data in image.writes():
-                self._run_write_hooks(address, bytes(data))
+                hook(address, bytes(data))
 
     def _usage(self, image: Loadable) -> list[tuple[int, int, int]]:
         """(number of the region, bytes, writes) of an image."""

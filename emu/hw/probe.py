@@ -58,7 +58,8 @@ class Probe(Struct, eq=False):
     """Everybody who watches one device.
 
     `action_hooks` are called before each action, `context_hooks` before each list with its name, `write_hooks` and
-    `read_hooks` at each access to the chip's memory, `register_hooks` at each of the host to the registers of its card.
+    `read_hooks` at each access to the chip's memory (a write hook that has `loaded` gets what is loaded together there,
+    as the image that it is), `register_hooks` at each of the host to the registers of its card.
     `timestamp_batch` is the batch whose actions get time stamps
     (None: no action does). `actions` and `statuses` count what was executed and answered, skipped batches included.
     `judges`, by application, say what does not agree beyond the lists, where its configuration is well formed.

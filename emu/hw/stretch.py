@@ -14,10 +14,9 @@ from msgspec import Struct
 from emu.hw.cluster import FrameCount, Sequencer
 from emu.hw.config.ccw import Image, Run
 from emu.hw.config.channels import ConfigChannel, Fetch, Place
-from emu.hw.config.runs import ConfigSource
 from emu.hw.execution import Execution
 from emu.hw.memory import Writes
-from emu.wire.actions import ActionType
+from emu.wire.actions import ActionType, HostBufferInfo
 
 # what has an instant: bytes are queued on the config bus, a sequencer is triggered; or is waited for: that sequencer,
 # the last bytes of a config stream, all bytes
@@ -31,7 +30,7 @@ class ChannelUse(NamedTuple):
     looks), and what is `left` of it (None: it is closed)."""
 
     stream: int
-    source: ConfigSource
+    source: HostBufferInfo
     before: Place | None
     run: Run | None
     left: ConfigChannel | None

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from emu.hw.descriptors import agrees, walk, wanted_bytes
 from emu.hw.passes import OpenedInput
 from emu.hw.tasks import BurstCreditsTask, DdrBufferingTask, DdrPair
-from emu.hw.vdma import UNMAPPED, Edge, EdgeKind, HostBufferType
+from emu.hw.vdma import UNMAPPED, Edge, EdgeKind
 from emu.sequencer.program import Direction
+from emu.wire.actions import HostBufferType
 
 
 @dataclass(eq=False, slots=True)

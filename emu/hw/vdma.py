@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
-from typing import Any, ClassVar, NamedTuple
+from enum import Enum
+from typing import Any, ClassVar
 
 from emu.chips.chips import Profile
 from emu.hw.hostmem import HostList, HostMemory, Stretch
 from emu.hw.link import Transfer
 from emu.hw.unit import Unit
 from emu.sequencer.program import Direction
-from emu.wire.actions import StreamRegInfo
+from emu.wire.actions import HostBufferInfo, HostBufferType, StreamRegInfo
 from emu.wire.status import FirmwareStatus as S
 from emu.wire.status import require
 from emu.wire.wire import Wire
@@ -28,13 +28,6 @@ MAX_CONTINUOUS_DEPTH = 1 << 18
 UNMAPPED = -1  # a channel that waits for its first CHANGE_VDMA_TO_STREAM_MAPPING
 
 
-class HostBufferType(IntEnum):
-    """host_buffer_type (firmware-actions.md 1)."""
-
-    EXTERNAL_DESC = 0
-    CCB = 1
-
-
 class EdgeKind(Enum):
     """What an edge layer connects the core with."""
 
@@ -42,20 +35,6 @@ class EdgeKind(Enum):
     INTER_CONTEXT = "inter-context"
     DDR = "DDR"
     CACHE = "cache"
-
-
-class HostBufferInfo(NamedTuple):
-    """host_buffer_info (firmware-actions.md 1.1)."""
-
-    buffer_type: int
-    dma_address: int
-    desc_page_size: int
-    total_desc_count: int
-    bytes_in_pattern: int
-
-    @property
-    def descriptors_per_transfer(self) -> int:
-        return -(-self.bytes_in_pattern // self.desc_page_size)
 
 
 @dataclass(eq=False, repr=False, slots=True)

@@ -9,11 +9,11 @@ from msgspec import Struct, field
 from emu.chips.runtimes import RuntimeProfile
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import align_up
-from emu.sequencer.config import EXTERNAL_DESC, BufferInfo
 from emu.sequencer.host import HostMemory, ListBuilder
 from emu.sequencer.layers import EdgeLayer
 from emu.sequencer.program import Cache, Direction
 from emu.sequencer.requirements import Requirements, power_of_two, scatter_gather_limits, single_transfer
+from emu.wire.actions import HostBufferInfo, HostBufferType
 
 
 class _Side(Struct):
@@ -109,7 +109,7 @@ class GroupCaches:
     def __bool__(self) -> bool:
         return bool(self._caches)
 
-    def buffer_info(self, layer: EdgeLayer, batch: int) -> tuple[BufferInfo, int]:
+    def buffer_info(self, layer: EdgeLayer, batch: int) -> tuple[HostBufferInfo, int]:
         """Host buffer info and entries per frame of a cache layer; the list is created on first use.
 
         A network batch above 1 is HAILO_INVALID_ARGUMENT.
@@ -125,7 +125,9 @@ class GroupCaches:
             self._program()
         needed = side.descriptors.requirements
         pattern = cache.entry_size * (1 if self._runtime.cache_entries else side.length)
-        info = BufferInfo(EXTERNAL_DESC, side.descriptors.dma_address, needed.page_size, needed.desc_count, pattern)
+        info = HostBufferInfo(
+            HostBufferType.EXTERNAL_DESC, side.descriptors.dma_address, needed.page_size, needed.desc_count, pattern
+        )
         return info, side.length
 
     def _requirements(self, cache: _Cache, side: _Side) -> Requirements:

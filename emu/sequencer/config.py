@@ -17,26 +17,13 @@ from emu.sequencer.requirements import (
     single_transfer,
 )
 from emu.sequencer.segments import Segments
+from emu.wire.actions import HostBufferInfo, HostBufferType
 
 CCW_HEADER_SIZE = 8
 _MAPPED_BUFFER_SIZE = 2 << 20
 _NOPS = bytes(4096)
 # the runtime counts padding NOPs in a u8 (vdma.md 3.5)
 _MAX_NOPS = 255
-
-
-class BufferInfo(NamedTuple):
-    """host_buffer_info in wire order (firmware-actions.md 1.1)."""
-
-    buffer_type: int
-    dma_address: int
-    desc_page_size: int
-    total_desc_count: int
-    bytes_in_pattern: int
-
-
-EXTERNAL_DESC = 0
-CCB = 1
 
 
 class Burst(NamedTuple):
@@ -124,12 +111,12 @@ class ConfigBuffer:
             self._program_section(section, total)
 
     @property
-    def info(self) -> BufferInfo:
+    def info(self) -> HostBufferInfo:
         """What ACTIVATE_CFG_CHANNEL carries, once everything is written."""
         pattern = self._used * self.requirements.page_size
         address = self._continuous.dma_address if self._continuous else self._require_list().dma_address
-        return BufferInfo(
-            CCB if self._continuous else EXTERNAL_DESC,
+        return HostBufferInfo(
+            HostBufferType.CCB if self._continuous else HostBufferType.EXTERNAL_DESC,
             address,
             self.requirements.page_size,
             self.requirements.desc_count,

@@ -8,10 +8,10 @@ from msgspec import Struct, field
 
 from emu.errors import HailoError, HailoStatus
 from emu.sequencer.channels import LayerType
-from emu.sequencer.config import BufferInfo, ConfigBuffer
+from emu.sequencer.config import ConfigBuffer
 from emu.sequencer.layers import EdgeLayer
 from emu.sequencer.program import Direction
-from emu.wire.actions import StreamRegInfo
+from emu.wire.actions import HostBufferInfo, StreamRegInfo
 
 
 class ResourceLayer(Struct, frozen=True):
@@ -20,7 +20,7 @@ class ResourceLayer(Struct, frozen=True):
     layer: EdgeLayer
     packed_channel: int
     registers: StreamRegInfo
-    buffer: BufferInfo
+    buffer: HostBufferInfo
     initial_credit_size: int
     connected_d2h_channel: int = 0
     cache_batch_size: int = 0

@@ -14,7 +14,6 @@ from emu.chips.runtimes import DescriptorLimits, DeviceProfile, RuntimeProfile
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import align_up
 from emu.sequencer.channels import LayerType
-from emu.sequencer.config import CCB, EXTERNAL_DESC, BufferInfo
 from emu.sequencer.host import ContinuousBuilder, HostMemory
 from emu.sequencer.libstdcxx import introsort
 from emu.sequencer.requirements import (
@@ -23,6 +22,7 @@ from emu.sequencer.requirements import (
     scatter_gather_limits,
     single_transfer,
 )
+from emu.wire.actions import HostBufferInfo, HostBufferType
 
 MAX_EDGES = 4096  # a limit of our own: placing takes time in the square of it
 
@@ -214,12 +214,12 @@ class _Placed:
         return merge(sorted(short), self._long)
 
 
-def create_edge_buffer(host: HostMemory, runtime: RuntimeProfile, memory: EdgeMemory, batch: int) -> BufferInfo:
+def create_edge_buffer(host: HostMemory, runtime: RuntimeProfile, memory: EdgeMemory, batch: int) -> HostBufferInfo:
     """The descriptors of one edge over its memory (a new list each time, none for CCB)."""
     edge, needed, offset, block = memory.edge, memory.requirements, memory.offset, memory.continuous
     page, count = needed.page_size, needed.desc_count
     if block is not None:
-        return BufferInfo(CCB, block.dma_address + offset, page, count, edge.transfer_size)
+        return HostBufferInfo(HostBufferType.CCB, block.dma_address + offset, page, count, edge.transfer_size)
     ddr = edge.type is LayerType.DDR
     descriptors = host.descriptor_list(needed, circular=ddr)
     if ddr:
@@ -243,4 +243,4 @@ def create_edge_buffer(host: HostMemory, runtime: RuntimeProfile, memory: EdgeMe
                 offset + number * taken * page,
                 device_interrupt=runtime.descriptor_interrupts and number == batch - 1,
             )
-    return BufferInfo(EXTERNAL_DESC, descriptors.dma_address, page, count, edge.transfer_size)
+    return HostBufferInfo(HostBufferType.EXTERNAL_DESC, descriptors.dma_address, page, count, edge.transfer_size)

@@ -8,7 +8,6 @@ from typing import Any
 from emu.chips.runtimes import DeviceProfile, RuntimeProfile
 from emu.errors import HailoError, HailoStatus
 from emu.sequencer.channels import LayerType
-from emu.sequencer.config import CCB, EXTERNAL_DESC
 from emu.sequencer.context_resources import ContextResources, ResourceLayer
 from emu.sequencer.layers import EdgeLayer
 from emu.sequencer.lower import Abstract, AllowInput, WaitDmaIdle, WaitOutputDone, WriteCcw
@@ -41,6 +40,7 @@ from emu.wire.actions import (
     FetchCcwBursts,
     FetchCfgChannelDescriptors,
     FetchDataFromVdmaChannel,
+    HostBufferType,
     OpenBoundaryInputChannel,
     OpenBoundaryOutputChannel,
     OutputChannelTransferDoneInterrupt,
@@ -342,7 +342,7 @@ def _close(made: type[Action], resource: ResourceLayer, *, batch_switch: bool = 
     check_empty = (
         not batch_switch
         and layer.type is LayerType.INTER_CONTEXT
-        and not (layer.direction is D2H and buffer_type == CCB)
+        and not (layer.direction is D2H and buffer_type == HostBufferType.CCB)
     )
     return made(
         resource.packed_channel,
@@ -355,7 +355,7 @@ def _close(made: type[Action], resource: ResourceLayer, *, batch_switch: bool = 
 
 def _ddr_pairs(resources: ContextResources) -> Iterator[Action]:
     """Pairs whose credits the firmware copies: those over descriptors (hef-compile.md 4.6)."""
-    pairs = [pair for pair in resources.ddr_pairs if pair.buffer_type == EXTERNAL_DESC]
+    pairs = [pair for pair in resources.ddr_pairs if pair.buffer_type == HostBufferType.EXTERNAL_DESC]
     for pair in pairs:
         yield AddDdrPairInfo(
             pair.h2d_channel,

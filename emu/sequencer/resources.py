@@ -11,7 +11,7 @@ from emu.chips.runtimes import DeviceProfile, RuntimeProfile
 from emu.errors import HailoError, HailoStatus
 from emu.sequencer.caches import CacheManager
 from emu.sequencer.channels import ChannelAllocator, LayerIdentifier, LayerType
-from emu.sequencer.config import EXTERNAL_DESC, BufferInfo, ConfigBuffer, ConfigStream, ZeroCopySection
+from emu.sequencer.config import ConfigBuffer, ConfigStream, ZeroCopySection
 from emu.sequencer.context_resources import ContextResources, DdrPair, ResourceLayer
 from emu.sequencer.edge_buffers import Edge, EdgeKey, EdgePlanner, create_edge_buffer
 from emu.sequencer.host import HostMemory
@@ -20,6 +20,7 @@ from emu.sequencer.libstdcxx import hash_order
 from emu.sequencer.periph import calculate_periph
 from emu.sequencer.program import Direction
 from emu.sequencer.requirements import MIN_ACTIVE_TRANSFERS, boundary, boundary_queue_size, scatter_gather_limits
+from emu.wire.actions import HostBufferInfo, HostBufferType
 
 _DDR_ROW_ALIGNMENT = 512
 _MAX_NMS_CLASSES_1X = 1024
@@ -60,7 +61,7 @@ class GroupResources:
         self._rules = rules
         self._contexts = contexts
         self._channels = ChannelAllocator(rules.device)
-        self._edges: dict[EdgeKey, BufferInfo] = {}
+        self._edges: dict[EdgeKey, HostBufferInfo] = {}
         self.hw_consts_requests = 0
         shift = rules.runtime.channel_id_shift
         limit = rules.runtime.max_config_channels
@@ -123,9 +124,9 @@ class GroupResources:
     def _packed(self, identifier: LayerIdentifier, engine: int) -> int:
         return self._channels.allocate(identifier, engine).packed(self._rules.runtime.channel_id_shift)
 
-    def _create_boundary(self) -> dict[LayerIdentifier, tuple[int, BufferInfo]]:
+    def _create_boundary(self) -> dict[LayerIdentifier, tuple[int, HostBufferInfo]]:
         channels = [self._packed(layer.identifier, layer.engine) for layer in self.boundary]
-        out: dict[LayerIdentifier, tuple[int, BufferInfo]] = {}
+        out: dict[LayerIdentifier, tuple[int, HostBufferInfo]] = {}
         runtime, device = self._rules.runtime, self._rules.device
         limits = scatter_gather_limits(self._host.settings.desc_max_page)
         legacy_page = runtime.legacy_boundary_page and self._host.settings.is_on(
@@ -156,8 +157,8 @@ class GroupResources:
             descriptors = self._host.descriptor_list(needed, circular=True)
             out[layer.identifier] = (
                 channel,
-                BufferInfo(
-                    EXTERNAL_DESC,
+                HostBufferInfo(
+                    HostBufferType.EXTERNAL_DESC,
                     descriptors.dma_address,
                     needed.page_size,
                     needed.desc_count,
@@ -355,7 +356,7 @@ class GroupResources:
         self,
         layer: EdgeLayer,
         channel: int,
-        buffer: BufferInfo,
+        buffer: HostBufferInfo,
         *,
         connected_d2h_channel: int = 0,
         cache_batch_size: int = 0,
@@ -382,7 +383,7 @@ class GroupResources:
             self._boundary_made[identifier] = made
         resources.add(made)
 
-    def _edge_buffer(self, layer: EdgeLayer) -> BufferInfo:
+    def _edge_buffer(self, layer: EdgeLayer) -> HostBufferInfo:
         """A list is made every time an output is filled, the first one is used (hef-compile.md 3)."""
         key = EdgeKey(layer.context_index, layer.stream_index)
         memory = self._memory.get(key)

@@ -62,10 +62,11 @@ class Event(NamedTuple):
 class Subject:
     """What the records of one thing have in common: everything of an event that no time changes.
 
-    Whoever tells of the same action or unit again and again makes it once, and sinks write it out once.
+    Whoever tells of the same action, unit or channel again and again makes it once, and sinks write it out once.
+    `counted` names the arguments that are each record's own.
     """
 
-    __slots__ = ("action", "action_index", "application", "arguments", "context", "kind", "unit")
+    __slots__ = ("action", "action_index", "application", "arguments", "context", "counted", "kind", "unit")
 
     def __init__(
         self,
@@ -76,6 +77,7 @@ class Subject:
         action: str = "",
         arguments: Mapping[str, int] | None = None,
         unit: str = "",
+        counted: tuple[str, ...] = (),
     ) -> None:
         self.kind = kind
         self.application = application
@@ -84,10 +86,15 @@ class Subject:
         self.action = action
         self.arguments = arguments
         self.unit = unit
+        self.counted = counted
 
 
-Occurrence = tuple[int, Subject, str, str, int, int]
-"""An event of a subject as it is made by the ten thousands: ns, subject, cause, woke, bytes, duration."""
+Numbers = tuple[int, ...]
+Occurrence = tuple[int, Subject, str, str, int, int, Numbers]
+"""An event of a subject as it is made by the ten thousands: ns, subject, cause, woke, bytes, duration, numbers.
+
+`numbers` are none, or its frame and what the subject's `counted` name.
+"""
 
 Record = Event | Occurrence
 
@@ -96,9 +103,12 @@ def event_of(record: Record) -> Event:
     """A record in full."""
     if isinstance(record, Event):
         return record
-    ns, it, cause, woke, size, duration = record
-    place = (it.application, it.context, it.action_index, it.action, it.arguments, it.unit)
-    return Event(ns, it.kind, *place, cause, woke, size, -1, duration)
+    ns, it, cause, woke, size, duration, numbers = record
+    frame, arguments = -1, it.arguments
+    if numbers:
+        frame, arguments = numbers[0], dict(zip(it.counted, numbers[1:], strict=True))
+    place = (it.application, it.context, it.action_index, it.action, arguments, it.unit)
+    return Event(ns, it.kind, *place, cause, woke, size, frame, duration)
 
 
 time_of: Callable[[Record], int] = itemgetter(Event._fields.index("ns"))

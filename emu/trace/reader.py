@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Required, TypedDict, get_origin, get_type_hints
+from typing import Annotated, Any, BinaryIO, Required, TypedDict, get_origin, get_type_hints
 
 import orjson
 from msgspec import Meta, MsgspecError, json
@@ -81,30 +81,25 @@ class TraceReader:
 
     def lines(self) -> Iterator[bytes]:
         """The lines of the records, header and end excluded; a trace without its end is cut off."""
-        number, told = 1, 0
+        end = _END
         with open_regular(self.path) as file:
-            next(file)
-            advance, end = self.advance, _END
-            for number, line in enumerate(file, 2):
-                if advance is not None and not number & _TELL:
-                    advance(file.tell() - told)
-                    told = file.tell()
-                if end in line and self._is_end(line, number):
-                    break
+            for number, line in self._numbered(file):
+                if end in line and self.parse(line, number)["kind"] == END:
+                    return self._require_last(line, number, file)
                 yield line
-            else:
-                raise self._error("the trace is cut off: its end record is missing", number)
-            if file.read(1):
-                raise self._error("there is something behind the end record", number + 1)
 
     def known(self) -> Iterator[Record]:
         """As iterating, without the keys that the schema does not have, at a third of the cost."""
         decode: Any = json.Decoder(_Keys).decode
-        for number, line in enumerate(self.lines(), 2):
-            try:
-                yield decode(line)
-            except MsgspecError:
-                yield self.parse(line, number)  # which says what is wrong, or knows better
+        with open_regular(self.path) as file:
+            for number, line in self._numbered(file):
+                try:
+                    record = decode(line)
+                except MsgspecError:
+                    record = self.parse(line, number)  # which says what is wrong, or knows better
+                if record["kind"] == END:
+                    return self._require_last(line, number, file)
+                yield record
 
     def __iter__(self) -> Iterator[Record]:
         for number, line in enumerate(self.lines(), 2):
@@ -125,12 +120,23 @@ class TraceReader:
                 raise self._error(f"{name} of the record is no {_TYPE_NAMES[expected]}", number)
         return record
 
-    def _is_end(self, line: bytes, number: int) -> bool:
-        if self.parse(line, number)["kind"] != END:
-            return False
+    def _numbered(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+        """The lines behind the header, until whoever asks has seen the end record."""
+        next(file)
+        advance, number, told = self.advance, 1, 0
+        for number, line in enumerate(file, 2):
+            if advance is not None and not number & _TELL:
+                advance(file.tell() - told)
+                told = file.tell()
+            yield number, line
+        raise self._error("the trace is cut off: its end record is missing", number)
+
+    def _require_last(self, line: bytes, number: int, file: BinaryIO) -> None:
+        """The end record is a whole line, and nothing is behind it."""
         if not line.endswith(b"\n"):
             raise self._error("the line is cut off or damaged", number)
-        return True
+        if file.read(1):
+            raise self._error("there is something behind the end record", number + 1)
 
     def _header(self, head: bytes, rest: bytes) -> Header:
         if not is_trace(head):

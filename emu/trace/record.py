@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,8 +23,26 @@ from emu.output import Output, make_folder, write
 SCHEMA, SCHEMA_VERSION = "emu-record", 1
 _MANIFEST, _RECORDS = "manifest.json", "record.jsonl"
 _BUFFERED = 4096
+_A_LINE = orjson.OPT_APPEND_NEWLINE
+_INSTANT = b"\0"  # in no line of JSON
+_kind_of = itemgetter("kind")
 
 Record = dict[str, Any]
+
+
+class Block:
+    """Records of one instant that come again at others: put into words once, but for the instant.
+
+    Each has a `kind`, none an `ns`.
+    """
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.kinds = Counter(map(_kind_of, records))
+        self._text = b"".join([_INSTANT + orjson.dumps(one, None, _A_LINE)[1:] for one in records])
+
+    def at(self, ns: int) -> bytes:
+        """Its lines at an instant."""
+        return self._text.replace(_INSTANT, b'{"ns":%d,' % ns)
 
 
 class RecordWriter:
@@ -43,6 +62,12 @@ class RecordWriter:
         if len(self._pending) >= _BUFFERED:
             self._flush()
 
+    def put_block(self, ns: int, block: Block) -> None:
+        """As `put` of each of its records at an instant."""
+        self._flush()
+        self.counts.update(block.kinds)
+        self._stream.write(block.at(ns))
+
     def finish(self, settings: Record) -> None:
         """The run is over; `settings` are what `replay` needs to do it again."""
         self._flush()
@@ -59,8 +84,8 @@ class RecordWriter:
         self._output.discard()
 
     def _flush(self) -> None:
-        self.counts.update(record["kind"] for record in self._pending)
-        self._stream.write(b"".join(orjson.dumps(record) + b"\n" for record in self._pending))
+        self.counts.update(map(_kind_of, self._pending))
+        self._stream.write(b"".join([orjson.dumps(record, None, _A_LINE) for record in self._pending]))
         self._pending.clear()
 
 

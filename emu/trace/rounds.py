@@ -7,18 +7,19 @@ it is not seen here: whoever adds rounds up says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from functools import partial
+from itertools import chain, repeat
 from typing import Any
 
-from emu.trace.events import Event, Record, frame_cause, frame_of_cause, time_of
+from emu.trace.events import Event, Numbers, Record, frame_cause, frame_of_cause, time_of
 
 COMPARED = 3
 _MOST_RECORDS = 1 << 17  # of a round that is kept to be compared
 _event = partial(tuple.__new__, Event)  # past its own __new__: there are many
+_CAUSE_OF_OCCURRENCE = 2
 _NS, _ARGUMENTS, _CAUSE, _FRAME = map(Event._fields.index, ("ns", "arguments", "cause", "frame"))
-Numbers = tuple[int, ...]
 
 
 class RoundsOf(Enum):
@@ -66,29 +67,16 @@ class Recurring:
 
     def __init__(self, told: Sequence[Record], steps: Sequence[Numbers], ns: int) -> None:
         self._ns = ns
-        # what is not moved but in time is taken apart once: the bulk of a round
-        self._records = sorted(
-            [(one, one[1:], isinstance(one, Event), step) for one, step in zip(told, steps, strict=True)],
-            key=lambda one: time_of(one[0]),
-        )
+        self._records = sorted(zip(told, steps, strict=True), key=lambda one: time_of(one[0]))
 
     @property
     def next_ns(self) -> int:
         """When the next round tells its first record."""
         return self._records[0][0][0] + self._ns
 
-    def later(self, rounds: int) -> list[Record]:
-        """The records of the round that comes so many behind it."""
-        by, found = self._ns * rounds, list[Any]()
-        for record, rest, whole, step in self._records:
-            if step:
-                numbers = zip(_numbers(record), step, strict=True)
-                found.append(_moved(record, by, tuple([number + one * rounds for number, one in numbers])))
-            elif whole:
-                found.append(_event((record[0] + by, *rest)))
-            else:
-                found.append((record[0] + by, *rest))
-        return found
+    def later(self, rounds: int) -> Iterator[Record]:
+        """The records of so many rounds behind it, one round after the other."""
+        return chain.from_iterable(zip(*[_later(*one, self._ns, rounds) for one in self._records], strict=True))
 
 
 def _steps(before: Sequence[Record], after: Sequence[Record], ns: int) -> list[Numbers] | None:
@@ -104,9 +92,10 @@ def _steps(before: Sequence[Record], after: Sequence[Record], ns: int) -> list[N
             found.append(())
             continue
         then, now = _numbers(one), _numbers(other)
-        if len(then) != len(now) or _moved(one, ns, now) != other:
+        step = tuple([b - a for a, b in zip(then, now, strict=False)])
+        if len(then) != len(now) or next(_later(one, step, ns, 1)) != other:
             return None
-        found.append(tuple([b - a for a, b in zip(then, now, strict=True)]))
+        found.append(step)
     return found
 
 
@@ -114,19 +103,35 @@ def _numbers(record: Record) -> Numbers:
     """What may grow from round to round, time apart: the frame that its cause names, its own, its arguments."""
     if isinstance(record, Event):
         return frame_of_cause(record.cause), record.frame, *(record.arguments or {}).values()
-    return (frame_of_cause(record[2]),)
+    return frame_of_cause(record[2]), *record[-1]
 
 
-def _moved(record: Record, by: int, numbers: Numbers) -> Record:
-    """The record so much later, with other numbers."""
-    cause = record.cause if isinstance(record, Event) else record[2]
-    if frame_of_cause(cause) >= 0:
-        cause = frame_cause(numbers[0])
-    if not isinstance(record, Event):
-        ns, subject, _, woke, size, duration = record
-        return ns + by, subject, cause, woke, size, duration
-    told = record.arguments
-    arguments = None if told is None else dict(zip(told, numbers[2:], strict=True))
-    fields = list(record)
-    fields[_NS], fields[_ARGUMENTS], fields[_CAUSE], fields[_FRAME] = record.ns + by, arguments, cause, numbers[1]
-    return _event(fields)
+def _later(record: Record, step: Numbers, ns: int, rounds: int) -> Iterator[Record]:
+    """What so many rounds have for a record, each `ns` later and with its numbers a `step` further.
+
+    Put together field by field for all of them: nothing is taken apart for a round.
+    """
+    columns: list[Iterable[Any]] = [repeat(field, rounds) for field in record]
+    columns[_NS] = _counting(record[0], ns, rounds)
+    if step:
+        numbers = _numbers(record)
+        causes, *own = [_counting(*one, rounds) for one in zip(numbers, step, strict=True)]
+        if numbers[0] >= 0:
+            columns[_CAUSE if isinstance(record, Event) else _CAUSE_OF_OCCURRENCE] = map(frame_cause, causes)
+        if isinstance(record, Event):
+            columns[_FRAME], *values = own
+            if record.arguments:
+                columns[_ARGUMENTS] = map(partial(_named, tuple(record.arguments)), zip(*values, strict=True))
+        elif own:
+            columns[-1] = zip(*own, strict=True)
+    rows = zip(*columns, strict=True)
+    return map(_event, rows) if isinstance(record, Event) else rows
+
+
+def _named(names: Sequence[str], values: Numbers) -> dict[str, int]:
+    return dict(zip(names, values, strict=True))
+
+
+def _counting(number: int, step: int, rounds: int) -> Iterable[int]:
+    """What a number comes to in so many rounds."""
+    return range(number + step, number + step * (rounds + 1), step) if step else repeat(number, rounds)

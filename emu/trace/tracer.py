@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from emu.trace.events import Record, Sink, event_of, time_of
 from emu.trace.rounds import Recurring, Rounds, RoundsOf
@@ -91,13 +92,9 @@ class Tracer:
         assert recurring is not None
         self._rounds.clear()
         self._flush(None)
-        batch: list[Record] = []
-        for number in range(1, rounds + 1):
-            batch += recurring.later(number)
-            if len(batch) >= self.BATCH:
-                self._write(batch)
-                batch = []
-        self._write(batch)
+        records = recurring.later(rounds)
+        while batch := list(islice(records, self.BATCH)):
+            self._write(batch)
 
     # -- out
 

@@ -24,9 +24,9 @@ from emu.hw.faults import Fault
 from emu.hw.pcie import boot
 from emu.hw.pcie.boot import BootState
 from emu.hw.probe import Access
-from emu.hw.vdma import HostBufferInfo
 from emu.trace.events import Event, Kind
 from emu.trace.tracer import Tracer
+from emu.wire.actions import HostBufferInfo
 from emu.wire.control import Opcode, decode_response, encode_request
 from tests.conftest import SHARED, needs_shared
 from tests.host.test_border import Narrow, _frames

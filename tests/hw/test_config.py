@@ -10,10 +10,11 @@ from emu.chips.chips import load
 from emu.errors import FirmwareError
 from emu.host.session import RunRequest, Session
 from emu.hw.config.ccw import Run, decode_run
-from emu.hw.config.runs import HOST_BUFFER_CCB, ConfigSource, RunCache
+from emu.hw.config.runs import RunCache
 from emu.hw.device import Device
 from emu.hw.hostmem import Extent, HostBuffer, HostList, HostMemory
 from emu.hw.memory import AddressSpace, regions
+from emu.wire.actions import HostBufferInfo, HostBufferType
 from emu.wire.control import decode_response, set_network_group_header
 from emu.wire.status import FirmwareStatus as S
 from emu.wire.wire import wire_of
@@ -230,7 +231,7 @@ def test_another_file_at_the_same_address_gets_its_own_records() -> None:
     """Whatever changes behind an address: the list, its programming, the buffer, the page size."""
     memory, cache = _cache()
     first, second = (b"".join(hailo8(BASE + 8 * n, n + base) for n in range(PAGE // 16)) for base in (0, 1000))
-    source = ConfigSource(0, 0x1000, PAGE, 8, PAGE)
+    source = HostBufferInfo(0, 0x1000, PAGE, 8, PAGE)
     memory.lists[0x1000] = _mapped(first)
     run = cache.descriptors(0, source, 0, 1)
     assert _values(run)[:2] == [0, 1]
@@ -248,7 +249,7 @@ def test_another_file_at_the_same_address_gets_its_own_records() -> None:
 
 def test_another_file_in_a_continuous_buffer_gets_its_own_records() -> None:
     memory, cache = _cache("bursts")
-    source = ConfigSource(HOST_BUFFER_CCB, 0x1000, PAGE, 8, 48)
+    source = HostBufferInfo(HostBufferType.CCB, 0x1000, PAGE, 8, 48)
     for value in (1, 2):
         data = register(0x10000000, value) + register(0x10000004, value)
         memory.continuous[0x1000] = HostBuffer(len(data), (data,))

@@ -10,11 +10,12 @@ import pytest
 
 from emu.hw.config import lasting, runs
 from emu.hw.config.lasting import Lasting
-from emu.hw.config.runs import HOST_BUFFER_CCB, ConfigSource, Fetched, RunCache
+from emu.hw.config.runs import Fetched, RunCache
 from emu.hw.hostmem import Extent, HostBuffer, HostList, HostMemory, Segments, SourceStretch
+from emu.wire.actions import HostBufferInfo, HostBufferType
 
 ADDRESS, PAGE = 0x10000000, 64
-SOURCE = ConfigSource(0, 0x1000, PAGE, 8, PAGE)
+SOURCE = HostBufferInfo(0, 0x1000, PAGE, 8, PAGE)
 
 
 def record(value: int) -> bytes:
@@ -100,7 +101,7 @@ def test_a_continuous_buffer_is_read_once(monkeypatch: pytest.MonkeyPatch) -> No
     read = HostBuffer.pieces
     monkeypatch.setattr(HostBuffer, "pieces", lambda self, at, size: reads.append(size) or read(self, at, size))
     segments = (bytes(PAGE),)
-    source = ConfigSource(HOST_BUFFER_CCB, 0x1000, PAGE, 8, PAGE)
+    source = HostBufferInfo(HostBufferType.CCB, 0x1000, PAGE, 8, PAGE)
     for _ in range(3):
         memory = HostMemory(continuous={0x1000: HostBuffer(PAGE, segments)})
         cache = RunCache(memory, "bursts")

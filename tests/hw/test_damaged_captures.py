@@ -17,8 +17,7 @@ from emu.errors import EmuError, FirmwareError, HailoError
 from emu.host.capture import load_capture
 from emu.host.layout import usable_clusters
 from emu.host.session import RunRequest, run_program
-from emu.sequencer.config import CCB, EXTERNAL_DESC
-from emu.wire.actions import make_action
+from emu.wire.actions import HostBufferType, make_action
 from tests.conftest import DATA, ROOT
 from tests.hw.mutants import load, outcome, with_list
 
@@ -85,7 +84,11 @@ def test_a_number_of_zero_anywhere_in_a_list(model: Path, tmp_path: Path) -> Non
     for position, at in firsts.values():
         listed = sound.lists[position]
         named = listed[at].arguments()
-        others = [named | {"buffer_type": kind} for kind in (EXTERNAL_DESC, CCB) if "buffer_type" in named]
+        others = [
+            named | {"buffer_type": kind}
+            for kind in (HostBufferType.EXTERNAL_DESC, HostBufferType.CCB)
+            if "buffer_type" in named
+        ]
         for values, name in itertools.product(others or [named], named):
             zero = make_action(listed[at].type, tuple((values | {name: 0}).values()))
             program = with_list(sound.program, position, [*listed[:at], zero, *listed[at + 1 :]])

@@ -15,9 +15,9 @@ from emu.hw.descriptors import walk
 from emu.hw.device import Device
 from emu.hw.hostmem import Extent, HostBuffer, HostList
 from emu.hw.payload import digest
-from emu.hw.vdma import Channel, Edge, EdgeKind, HostBufferInfo
+from emu.hw.vdma import Channel, Edge, EdgeKind
 from emu.sequencer.program import Direction
-from emu.wire.actions import StreamRegInfo
+from emu.wire.actions import HostBufferInfo, StreamRegInfo
 from tests.hw.lists import BASE, FRAME, OUT, PAGE, STRIDE, Lists, changed, double, single
 
 OPEN_IN, OPEN_OUT = "OPEN_BOUNDARY_INPUT_CHANNEL", "OPEN_BOUNDARY_OUTPUT_CHANNEL"

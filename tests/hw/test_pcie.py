@@ -17,7 +17,7 @@ from emu.hw.pcie.card import PcieCard
 from emu.hw.pcie.declare import Bar, Field, Kind, Register, RegisterFaultError, Window, written
 from emu.hw.pcie.layout import CHANNELS, CONFIG, FIRMWARE
 from emu.hw.probe import Access
-from emu.hw.vdma import HostBufferInfo
+from emu.wire.actions import HostBufferInfo
 from emu.wire.control import (
     ContextSwitchStatus,
     Opcode,

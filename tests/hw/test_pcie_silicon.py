@@ -20,7 +20,7 @@ from emu.chips.chips import load
 from emu.hw.device import Device
 from emu.hw.pcie import layout
 from emu.hw.pcie.layout import CHANNELS, CONFIG, FIRMWARE
-from emu.hw.vdma import HostBufferInfo
+from emu.wire.actions import HostBufferInfo
 from emu.wire.control import ContextSwitchStatus, of_app_cpu, status_change
 from tests.conftest import DATA, SHARED, needs_shared
 from tests.hw.captures import loaded

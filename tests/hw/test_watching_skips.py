@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from emu.chips.chips import load
+from emu.hef import open_hef
 from emu.host.recording import Recorder
 from emu.host.session import RunRequest, Session, run_program
 from emu.hw.application import Context, Stamp, Step
 from emu.hw.device import Device
 from emu.hw.probe import Probe
 from emu.hw.vdma import Channel, Edge
+from emu.sequencer.compile import CompileOptions, compile_hef
+from emu.trace.record import Block, Recording, RecordWriter
 from emu.trace.tracer import Tracer
 from emu.wire.breakpoints import Place
 from emu.wire.control import ContextSwitchStatus, change_context_switch_status
 from emu.wire.lists import TIMESTAMP_INIT
+from tests.conftest import ROOT
 from tests.hw.lists import Lists, bare_host, double, single
 
 FRAMES = 120
@@ -86,6 +91,29 @@ def test_a_recording_has_every_write() -> None:
     records: list[dict[str, Any]] = []
     device = watched(double, lambda d: Recorder(d.inspection, records.append)).chip
     assert sum(record["kind"] == "write" for record in records) == device.memory.register_writes
+
+
+def test_a_recording_that_takes_loads_whole_says_what_one_by_one_does(tmp_path: Path) -> None:
+    program = compile_hef(open_hef(ROOT / "examples" / "two_context.hef"), CompileOptions())
+
+    def recorded(watch: Callable[[Device], object]) -> None:
+        run_program(program, load("hailo8"), RunRequest(frames=3, on_device=watch))
+
+    one_by_one: list[dict[str, Any]] = []
+    recorded(lambda d: Recorder(d.inspection, one_by_one.append))
+    blocks: list[Block] = []
+    with RecordWriter(tmp_path / "record") as writer:
+
+        def put_block(ns: int, block: Block) -> None:
+            blocks.append(block)
+            writer.put_block(ns, block)
+
+        recorded(lambda d: Recorder(d.inspection, writer.put, put_block=put_block))
+        writer.finish({})
+    recording = Recording.open(tmp_path / "record")
+    assert list(recording.records()) == one_by_one
+    assert recording.counts == Counter(record["kind"] for record in one_by_one)
+    assert len(set(blocks)) < len(blocks)  # what is loaded again is put into words once
 
 
 @pytest.mark.parametrize("batch", [0, 2, 3, 50, 103, 119])

@@ -12,31 +12,49 @@ from emu.trace.rounds import Recurring, Rounds, RoundsOf
 from emu.trace.tracer import Tracer
 
 ACTION = Subject(Kind.ACTION, 0, "dynamic_0", 3, "LCU_INTERRUPT", {"packed_lcu_id": 1})
+LAUNCH = Subject(Kind.LAUNCH, 0, unit="channel 2 (H2D)", counted=("transfers", "available", "processed"))
 PERIOD = 1_000
 
 
 def told(number: int, **changed: Any) -> list[Record]:
-    """A round: an action that waits, a frame that passes, a unit that is done. The action is told before its time."""
+    """A round: an action that waits, a launch, a frame that passes, a unit that is done.
+
+    The action is told before its time.
+    """
     at = 500 + number * PERIOD
     arguments = {"available": 8 + 2 * number, "processed": 2 * number, "transfers": 1}
     transfer = Event(
         at + 20, Kind.TRANSFER, 0, "dynamic_0", unit="channel 16 (D2H)", bytes=64, frame=4 * number, arguments=arguments
     )
     return [
-        (at + 90, ACTION, "cluster 0 LCU 1 done", "", 0, 70),
+        (at + 90, ACTION, "cluster 0 LCU 1 done", "", 0, 70, ()),
+        (at + 20, LAUNCH, "", "", 64, 0, (-1, 1, 8 + 2 * number, 2 * number)),
         transfer._replace(**changed),
-        (at + 20, Subject(Kind.UNIT, 0, action="done", unit="cluster 0 LCU 1"), f"frame {4 * number + 3}", "", 0, 0),
+        (
+            at + 20,
+            Subject(Kind.UNIT, 0, action="done", unit="cluster 0 LCU 1"),
+            f"frame {4 * number + 3}",
+            "",
+            0,
+            0,
+            (),
+        ),
     ]
 
 
-DONE = told(0)[2][1]
+DONE = told(0)[3][1]
 
 
 def rounds_of(*each: Sequence[Record], period: int = PERIOD) -> Recurring | None:
     rounds = Rounds()
     rounds.end()
     for records in each:
-        rounds.add([one if isinstance(one, Event) or one[1] is ACTION else (one[0], DONE, *one[2:]) for one in records])
+        rounds.add(
+            [
+                one if isinstance(one, Event) or one[1] in (ACTION, LAUNCH) else (one[0], DONE, *one[2:])
+                for one in records
+            ]
+        )
         rounds.end()
     return rounds.recurring(period)
 
@@ -45,8 +63,8 @@ def test_a_later_round_is_the_last_one_moved() -> None:
     found = rounds_of(told(0), told(1), told(2))
     assert found is not None
     for further in (1, 2, 1_000):
-        action, transfer, done = told(2 + further)
-        assert found.later(further) == [transfer, (done[0], DONE, *done[2:]), action]
+        action, launch, transfer, done = told(2 + further)
+        assert list(found.later(further))[-4:] == [launch, transfer, (done[0], DONE, *done[2:]), action]
     assert found.next_ns == told(3)[1][0]
 
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, ClassVar
 import xxhash
 
 from emu.hw.config.ccw import Image, Run
-from emu.hw.config.runs import ConfigSource, RunCache
+from emu.hw.config.runs import RunCache
 from emu.hw.unit import Unit, passed
 from emu.timing.model import ConfigBus
+from emu.wire.actions import HostBufferInfo
 from emu.wire.status import FirmwareStatus as S
 from emu.wire.status import require
 
@@ -39,7 +40,7 @@ class ConfigChannel:
 
     channel: int
     config_stream_index: int
-    source: ConfigSource
+    source: HostBufferInfo
     expected_bursts: int
     fetched: int = 0
     busy_until: int = 0
@@ -137,11 +138,11 @@ class ConfigManager(Unit):
     def fetch_descriptors(self, channel: ConfigChannel, count: int) -> Run:
         """Consume `count` more descriptors and write what they hold; returns the run."""
         require(
-            channel.fetched + count <= channel.source.programmed_descriptors,
+            channel.fetched + count <= channel.source.descriptors_per_transfer,
             S.CONTEXT_SWITCH_STATUS_REQUESTED_DESCRIPTORS_EXCEEDED_MAX_ALLOWED,
             lambda: (
-                f"{count} descriptors asked for, {channel.source.programmed_descriptors - channel.fetched} of "
-                f"{channel.source.programmed_descriptors} left on config channel {channel.channel}"
+                f"{count} descriptors asked for, {channel.source.descriptors_per_transfer - channel.fetched} of "
+                f"{channel.source.descriptors_per_transfer} left on config channel {channel.channel}"
             ),
         )
         run = self.cache.descriptors(channel.config_stream_index, channel.source, channel.fetched, count)
@@ -183,10 +184,10 @@ class ConfigManager(Unit):
         """The conditions of DEACTIVATE_CFG_CHANNEL."""
         if self.style == "descriptors":
             require(
-                channel.fetched == channel.source.programmed_descriptors,
+                channel.fetched == channel.source.descriptors_per_transfer,
                 S.CONTEXT_SWITCH_STATUS_MISMATCH_BETWEEN_EXPECTED_DESCRIPTOR_COUNT_AND_ACTUAL_REQUESTS,
                 lambda: (
-                    f"config channel {channel.channel}: {channel.fetched} of {channel.source.programmed_descriptors} "
+                    f"config channel {channel.channel}: {channel.fetched} of {channel.source.descriptors_per_transfer} "
                     "descriptors were fetched"
                 ),
             )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from emu.hw.config.records import read_run_once
-from emu.hw.config.runs import FAMILIES, ConfigSource, RunCache
+from emu.hw.config.runs import FAMILIES, RunCache
 from emu.hw.gather import Piece
 from emu.sequencer.configuration import (
     CcwRecords,
@@ -28,7 +28,7 @@ from emu.sequencer.configuration import (
     WriteData,
 )
 from emu.sequencer.program import ContextType
-from emu.wire.actions import ActionType, Role, having
+from emu.wire.actions import ActionType, HostBufferInfo, Role, having
 
 if TYPE_CHECKING:
     from emu.hw.application import Application, Context
@@ -63,10 +63,10 @@ def _streams(context: Context) -> Iterator[StreamEdge]:
             yield StreamEdge(step.type.name, a.inward, _UNKNOWN, a.stream_index, size, count, 0, 0, 0, None)
 
 
-def sources_of(context: Context) -> Iterator[ConfigSource]:
+def sources_of(context: Context) -> Iterator[HostBufferInfo]:
     """The host memory behind each config channel that a list activates."""
     for step in context.actions.by_type.get(ActionType.ACTIVATE_CFG_CHANNEL, ()):
-        yield _source(step.arguments)
+        yield HostBufferInfo.of(step.arguments)
 
 
 def unfetched(application: Application, cache: RunCache, family: str) -> list[CcwRecords]:
@@ -82,10 +82,6 @@ def unfetched(application: Application, cache: RunCache, family: str) -> list[Cc
         places = _borders(family, data, stream)[1]
         found += [CcwRecords(stream, memoryview(data)[offset : offset + size]) for offset, size in places]
     return found
-
-
-def _source(a: Any) -> ConfigSource:
-    return ConfigSource(a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern)
 
 
 def trigger_of(a: Any) -> TriggerSequencer:
@@ -109,13 +105,13 @@ def _steps(context: Context, cache: RunCache, family: str) -> Iterator[Step]:
 
 def numbered_steps(actions: Iterable[Any], cache: RunCache, family: str) -> Iterator[tuple[int, Step]]:
     """What the actions of a list do to the chip, each step with the number of its action."""
-    sources: dict[int, tuple[int, ConfigSource]] = {}
+    sources: dict[int, tuple[int, HostBufferInfo]] = {}
     taken: dict[int, int] = {}
     borders: dict[int, tuple[Piece, list[tuple[int, int]]]] = {}
     for number, a in enumerate(actions):
         kind = a.type
         if kind is ActionType.ACTIVATE_CFG_CHANNEL:
-            sources[a.config_stream_index] = a.packed_vdma_channel_id, _source(a)
+            sources[a.config_stream_index] = a.packed_vdma_channel_id, HostBufferInfo.of(a)
             taken[a.config_stream_index] = 0
             borders.pop(a.config_stream_index, None)
         elif kind is ActionType.FETCH_CFG_CHANNEL_DESCRIPTORS:

@@ -58,9 +58,11 @@ class ProgramImage:
         addresses, words = self._content
         if not len(addresses):
             return
-        borders = np.flatnonzero(addresses[1:] != addresses[:-1] + 4) + 1
-        for first, stop in zip([0, *borders.tolist()], [*borders.tolist(), len(addresses)], strict=True):
-            yield int(addresses[first]), memoryview(words[first:stop].astype("<u4").tobytes())
+        data = memoryview(words.astype("<u4").tobytes())
+        borders = (np.flatnonzero(addresses[1:] != addresses[:-1] + 4) + 1).tolist()
+        starts, stops = [0, *borders], [*borders, len(addresses)]
+        for address, first, stop in zip(addresses[starts].tolist(), starts, stops, strict=True):
+            yield address, data[4 * first : 4 * stop]
 
     # what the fingerprint asks (emu.hw.fingerprint.Hashed)
 

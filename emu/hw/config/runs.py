@@ -12,33 +12,13 @@ from emu.hw.config.lasting import Lasting
 from emu.hw.gather import LARGE, Piece, gathered, give_back
 from emu.hw.hostmem import HostBuffer, HostList, HostMemory, SourceStretch
 from emu.sequencer.configuration import HAILO1XH, HAILO8
+from emu.wire.actions import HostBufferInfo, HostBufferType
 
-HOST_BUFFER_CCB = 1
 FAMILIES = {"descriptors": HAILO8, "bursts": HAILO1XH}  # of records, by how channels fetch them
 
 
-class ConfigSource(Struct, frozen=True):
-    """The host memory behind one activated config channel."""
-
-    buffer_type: int
-    dma_address: int
-    desc_page_size: int
-    total_desc_count: int
-    bytes_in_pattern: int
-
-    @property
-    def programmed_descriptors(self) -> int:
-        """That its bytes take; none of pages of zero bytes, which are refused when the channel is activated."""
-        return -(-self.bytes_in_pattern // self.desc_page_size) if self.desc_page_size else 0
-
-    @property
-    def full_descriptors(self) -> int:
-        """That its bytes fill; none of pages of zero bytes."""
-        return self.bytes_in_pattern // self.desc_page_size if self.desc_page_size else 0
-
-
 # what the device makes of the bytes of a config stream before they are decoded (fault injection)
-Fetched = Callable[[int, ConfigSource, bytes], bytes]
+Fetched = Callable[[int, HostBufferInfo, bytes], bytes]
 
 _runs: Lasting[Run] = Lasting()
 _digests: Lasting[int] = Lasting()
@@ -92,7 +72,7 @@ class RunCache:
         """Host memory was mapped anew: an address may hold other bytes now."""
         self._runs.clear()
 
-    def descriptors(self, stream: int, source: ConfigSource, start: int, count: int) -> Run:
+    def descriptors(self, stream: int, source: HostBufferInfo, start: int, count: int) -> Run:
         """The run behind descriptors `[start, start + count)`."""
         key = (source.dma_address, source.desc_page_size, start, count, 0)
         host_list = self._host.lists.get(source.dma_address)
@@ -105,19 +85,19 @@ class RunCache:
         self._runs[key] = _decoded(run, host_list, start, count)
         return run
 
-    def read(self, source: ConfigSource, start: int, count: int) -> tuple[Piece | None, int]:
+    def read(self, source: HostBufferInfo, start: int, count: int) -> tuple[Piece | None, int]:
         """The bytes behind descriptors `[start, start + count)` (None: unknown), and how many they are."""
         host_list = self._host.lists.get(source.dma_address)
         return (None, count * source.desc_page_size) if host_list is None else host_list.read(start, count)
 
-    def read_whole(self, source: ConfigSource) -> tuple[Piece | None, int]:
+    def read_whole(self, source: HostBufferInfo) -> tuple[Piece | None, int]:
         """The bytes that a prefetching channel reads (None: unknown), and how many they are."""
         pieces, size = self._whole_pieces(source)
         return (None if pieces is None else gathered(pieces, sum(map(len, pieces)))), size
 
-    def _whole_pieces(self, source: ConfigSource) -> tuple[list[Piece] | None, int]:
+    def _whole_pieces(self, source: HostBufferInfo) -> tuple[list[Piece] | None, int]:
         size = source.bytes_in_pattern
-        if source.buffer_type == HOST_BUFFER_CCB:
+        if source.buffer_type == HostBufferType.CCB:
             continuous = self._host.continuous_at(source.dma_address)
             if continuous is None:
                 return None, size
@@ -128,7 +108,7 @@ class RunCache:
             return None, size
         return host_list.pieces(0, min(source.full_descriptors, host_list.count))
 
-    def digest(self, source: ConfigSource) -> int:
+    def digest(self, source: HostBufferInfo) -> int:
         """Of all bytes that a channel can bring, in either style (0: unknown)."""
         sources = self._sources(source)
         found = None if sources is None else _digests.find(sources, None)
@@ -139,15 +119,15 @@ class RunCache:
                 _digests.keep(sources, None, found)
         return found
 
-    def _all_pieces(self, source: ConfigSource) -> list[Piece] | None:
+    def _all_pieces(self, source: HostBufferInfo) -> list[Piece] | None:
         if self._style == "bursts":
             return self._whole_pieces(source)[0]
         host_list = self._host.lists.get(source.dma_address)
         return None if host_list is None else host_list.pieces(0, _whole(source))[0]
 
-    def _sources(self, source: ConfigSource) -> tuple[SourceStretch, ...] | None:
+    def _sources(self, source: HostBufferInfo) -> tuple[SourceStretch, ...] | None:
         """Where all bytes that a channel can bring come from; None unless they are as the buffer was filled."""
-        if self._style == "bursts" and source.buffer_type == HOST_BUFFER_CCB:
+        if self._style == "bursts" and source.buffer_type == HostBufferType.CCB:
             continuous = self._host.continuous_at(source.dma_address)
             if continuous is None:
                 return None
@@ -165,12 +145,12 @@ class RunCache:
         """Configuration that the host holds for the program that an address belongs to, whoever fetches it."""
         return list(self._host.filled_near(address))
 
-    def whole(self, stream: int, source: ConfigSource) -> Run:
+    def whole(self, stream: int, source: HostBufferInfo) -> Run:
         """Everything a prefetching channel reads: `bytes_in_pattern` bytes from the start of its buffer."""
         key = (source.dma_address, source.desc_page_size, 0, -1, source.bytes_in_pattern)
         continuous: tuple[HostBuffer, int] | None = None
         host_list: HostList | None = None
-        if source.buffer_type == HOST_BUFFER_CCB:
+        if source.buffer_type == HostBufferType.CCB:
             continuous = self._host.continuous_at(source.dma_address)
         else:
             host_list = self._host.lists.get(source.dma_address)
@@ -187,7 +167,7 @@ class RunCache:
     def _decode(
         self,
         stream: int,
-        source: ConfigSource,
+        source: HostBufferInfo,
         sources: tuple[SourceStretch, ...] | None,
         read: Callable[[], tuple[Piece | None, int]],
         place: tuple[int, int, int],
@@ -223,6 +203,6 @@ def _digest(pieces: Sequence[Piece]) -> int:
     return state.intdigest()
 
 
-def _whole(source: ConfigSource) -> int:
+def _whole(source: HostBufferInfo) -> int:
     """How many descriptors a channel can bring."""
-    return min(source.programmed_descriptors, source.total_desc_count)
+    return min(source.descriptors_per_transfer, source.total_desc_count)

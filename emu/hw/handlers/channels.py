@@ -9,7 +9,7 @@ from emu.hw.application import chip_settings
 from emu.hw.execution import Execution
 from emu.hw.handlers.units import check_buffer_type, check_network
 from emu.hw.passes import OpenedInput
-from emu.hw.vdma import UNMAPPED, Channel, Edge, EdgeKind, HostBufferInfo
+from emu.hw.vdma import UNMAPPED, Channel, Edge, EdgeKind
 from emu.sequencer.program import Direction
 from emu.wire.actions import (
     ActivateBoundaryInput,
@@ -22,6 +22,7 @@ from emu.wire.actions import (
     ActivateInterContextOutput,
     ChangeVdmaToStreamMapping,
     DeactivateVdmaChannel,
+    HostBufferInfo,
     OpenBoundaryInputChannel,
     OpenBoundaryOutputChannel,
     PauseVdmaChannel,

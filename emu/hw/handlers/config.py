@@ -8,12 +8,16 @@ from emu.hw.application import chip_settings
 from emu.hw.clock import NEVER
 from emu.hw.config.ccw import Run
 from emu.hw.config.channels import ConfigChannel
-from emu.hw.config.runs import ConfigSource
 from emu.hw.execution import Execution
-from emu.hw.vdma import HostBufferInfo
 from emu.hw.waits import Wait, never
 from emu.sequencer.program import Direction
-from emu.wire.actions import ActivateCfgChannel, DeactivateCfgChannel, FetchCcwBursts, FetchCfgChannelDescriptors
+from emu.wire.actions import (
+    ActivateCfgChannel,
+    DeactivateCfgChannel,
+    FetchCcwBursts,
+    FetchCfgChannelDescriptors,
+    HostBufferInfo,
+)
 from emu.wire.notifications import nn_core_crc_error
 from emu.wire.status import FirmwareStatus as S
 from emu.wire.status import FirmwareStopError, require
@@ -39,8 +43,8 @@ def activate_cfg_channel(fw: Execution, a: ActivateCfgChannel) -> None:
                 f"{header.config_channels[a.config_stream_index]}, not {a.packed_vdma_channel_id}"
             ),
         )
-    source, info, settings = settings_of(a)
-    fw.device.vdma.check_buffer(info, circular=False)
+    source, settings = settings_of(a)
+    fw.device.vdma.check_buffer(source, circular=False)
     require(
         fw.profile.config_style != "bursts" or a.desc_page_size == header.csm_buffer_size,
         S.CSM_CONFIG_MANAGER_STATUS_INVALID_HOST_PAGE_SIZE,
@@ -59,10 +63,9 @@ def activate_cfg_channel(fw: Execution, a: ActivateCfgChannel) -> None:
 
 
 @lru_cache(maxsize=1 << 12)  # lists run again and again
-def settings_of(a: ActivateCfgChannel) -> tuple[ConfigSource, HostBufferInfo, tuple[int, ...]]:
-    """What a channel is to read, as both of its ends know it, and what the chip is set to by it."""
-    place = a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern
-    return ConfigSource(*place), HostBufferInfo(*place), chip_settings(a)
+def settings_of(a: ActivateCfgChannel) -> tuple[HostBufferInfo, tuple[int, ...]]:
+    """What a channel is to read, and what the chip is set to by it."""
+    return HostBufferInfo.of(a), chip_settings(a)
 
 
 def fetch_cfg_channel_descriptors(fw: Execution, a: FetchCfgChannelDescriptors) -> None:

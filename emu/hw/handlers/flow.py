@@ -5,7 +5,7 @@ from __future__ import annotations
 from emu.hw.execution import Execution
 from emu.hw.handlers.units import check_buffer_type, check_network
 from emu.hw.tasks import BurstJob, DdrPair
-from emu.hw.vdma import EdgeKind, HostBufferType
+from emu.hw.vdma import EdgeKind
 from emu.sequencer.program import Direction
 from emu.wire.actions import (
     AddDdrPairInfo,
@@ -15,6 +15,7 @@ from emu.wire.actions import (
     DdrBufferingReset,
     DdrBufferingStart,
     FetchDataFromVdmaChannel,
+    HostBufferType,
 )
 from emu.wire.status import FirmwareStatus as S
 from emu.wire.status import FirmwareStopError, require

@@ -23,22 +23,23 @@ class ConfigureBeforeData(Rule):
         self._configured: set[str] = set()
         self._opened: set[str] = set()
 
-    def check(self, record: Record) -> Iterator[str]:
-        if record["kind"] == "context_begin":
-            if application_begins(record):
-                self._configured.clear()
-                self._opened.clear()
-        elif record["kind"] == "action":
+    def check(self, record: Record) -> Iterable[str]:
+        kind = record["kind"]
+        if kind == "transfer":
+            channel = semantics.channel_of(record.get("unit", ""))
+            if channel not in self._configured:
+                return (f"frame {record.get('frame')} passes {channel}, which no action has activated",)
+            if record.get("cause", "").startswith("boundary") and channel not in self._opened:
+                return (f"frame {record.get('frame')} passes {channel}, which was never opened",)
+        elif kind == "action":
             if record["action"] in semantics.ACTIVATES:
                 self._configured.add(self._channel(record["arguments"]))
             elif record["action"] in semantics.OPENS:
                 self._opened.add(self._channel(record["arguments"]))
-        else:
-            channel = semantics.channel_of(record.get("unit", ""))
-            if channel not in self._configured:
-                yield f"frame {record.get('frame')} passes {channel}, which no action has activated"
-            elif record.get("cause", "").startswith("boundary") and channel not in self._opened:
-                yield f"frame {record.get('frame')} passes {channel}, which was never opened"
+        elif application_begins(record):
+            self._configured.clear()
+            self._opened.clear()
+        return ()
 
 
 class CreditsBeforeInput(Rule):
@@ -61,8 +62,11 @@ class CreditsBeforeInput(Rule):
         self._started = False
         self._granted: set[str] = set()
 
-    def check(self, record: Record) -> Iterator[str]:
-        if record["kind"] == "action":
+    def check(self, record: Record) -> Iterable[str]:
+        kind = record["kind"]
+        if kind == "transfer":
+            return self._transfer(record)
+        if kind == "action":
             action, arguments = record["action"], record.get("arguments", {})
             if action == "BURST_CREDITS_TASK_START":
                 self._started = True
@@ -70,21 +74,21 @@ class CreditsBeforeInput(Rule):
                 self._granted.add(self._channel(arguments))
             elif action == "ADD_DDR_PAIR_INFO":
                 self._granted.add(semantics.channel_name(arguments["h2d_packed_vdma_channel_id"], self.runtime))
-        elif record["kind"] == "transfer":
-            yield from self._transfer(record)
         elif application_begins(record):
             self._started = False
             self._granted.clear()
+        return ()
 
-    def _transfer(self, record: Record) -> Iterator[str]:
+    def _transfer(self, record: Record) -> Iterable[str]:
         unit, edge = record.get("unit", ""), record.get("cause", "")
         if not unit.endswith("(H2D)"):
-            return
+            return ()
         # the pair of a DDR portal in continuous buffers is linked in hardware (vdma.md 3.3)
         if semantics.channel_of(unit) not in self._granted and not edge.startswith("DDR"):
-            yield f"frame {record.get('frame')} enters {unit}, which no action has granted credits"
-        elif edge.startswith("boundary") and not self._started:
-            yield f"frame {record.get('frame')} enters {unit} before BURST_CREDITS_TASK_START"
+            return (f"frame {record.get('frame')} enters {unit}, which no action has granted credits",)
+        if edge.startswith("boundary") and not self._started:
+            return (f"frame {record.get('frame')} enters {unit} before BURST_CREDITS_TASK_START",)
+        return ()
 
 
 class WaitHasCause(Rule):
@@ -120,27 +124,29 @@ class WaitHasCause(Rule):
         return ()
 
     def _action(self, action: str, arguments: dict[str, Any]) -> Iterable[str]:
+        if action in semantics.AWAITS:
+            unit = semantics.awaited(action, arguments, self.runtime)
+            lacks = self._lacks(action, unit) if unit != "NMS" else ""
+            return (f"{action} ended although {lacks}",) if lacks else ()
         if action in semantics.TRIGGERS_SEQUENCER:
             self._triggered.add(semantics.sequencer_name(arguments["cluster_index"]))
         elif action in semantics.ENABLES_LCU:
             self._enabled.add(semantics.lcu_name(arguments["packed_lcu_id"]))
         elif action in semantics.CONFIG_FETCHES:
             self._fetched.add(action)
-        unit = semantics.awaited(action, arguments, self.runtime) if action in semantics.AWAITS else ""
-        return self._ended(action, unit) if unit and unit != "NMS" else ()
+        return ()
 
-    def _ended(self, action: str, unit: str) -> Iterator[str]:
+    def _lacks(self, action: str, unit: str) -> str:
+        """What a wait for `unit` needs and did not have; empty where nothing is missing."""
         if unit == "config bus":
-            if not self._fetched:
-                yield f"{action} ended although nothing was fetched"
-        elif action == "SEQUENCER_DONE_INTERRUPT" and unit not in self._triggered:
+            return "" if self._fetched else "nothing was fetched"
+        if action == "SEQUENCER_DONE_INTERRUPT" and unit not in self._triggered:
             # by bursts: started by register writes among the configuration (ccw.md)
-            if "FETCH_CCW_BURSTS" not in self._fetched:
-                yield f"{action} ended although no action triggered {unit} in this context"
-        elif action == "LCU_INTERRUPT" and unit not in self._enabled:
-            yield f"{action} ended although no action enabled {unit}"
-        elif unit not in self._done:
-            yield f"{action} ended although {unit} was never done in this context"
+            by_bursts = "FETCH_CCW_BURSTS" in self._fetched
+            return "" if by_bursts else f"no action triggered {unit} in this context"
+        if action == "LCU_INTERRUPT" and unit not in self._enabled:
+            return f"no action enabled {unit}"
+        return "" if unit in self._done else f"{unit} was never done in this context"
 
 
 class WaitEnds(Rule):

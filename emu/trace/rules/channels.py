@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from emu.trace.reader import Record
@@ -11,7 +11,12 @@ from emu.wire import semantics
 
 _STATUS_CHANGE = "CHANGE_CONTEXT_SWITCH_STATUS"
 _ACTIVATES = semantics.ACTIVATES | semantics.OPENS_CONFIG
-_NEEDS_ACTIVE = semantics.CONFIG_FETCHES | semantics.WAITS | {"FETCH_DATA_FROM_VDMA_CHANNEL", "VALIDATE_VDMA_CHANNEL"}
+_NEEDS_ACTIVE = (
+    semantics.CONFIG_FETCHES
+    | semantics.WAITS
+    | semantics.CLOSES
+    | {"FETCH_DATA_FROM_VDMA_CHANNEL", "VALIDATE_VDMA_CHANNEL"}
+)
 
 
 class ClosedChannel(Rule):
@@ -20,42 +25,42 @@ class ClosedChannel(Rule):
 
     name = "closed-channel"
     kinds = ("context_begin", "transfer", "action")
-    actions = semantics.CLOSES | _ACTIVATES | (_NEEDS_ACTIVE & semantics.ON_CHANNEL) | semantics.CONFIG_FETCHES
+    actions = _ACTIVATES | (_NEEDS_ACTIVE & semantics.ON_CHANNEL) | semantics.CONFIG_FETCHES
 
     def __init__(self, runtime: str) -> None:
         super().__init__(runtime)
         self._closed: set[str] = set()
+        self._closed_streams: set[int] = set()
 
-    def check(self, record: Record) -> Iterator[str]:
-        kind, arguments = record["kind"], record.get("arguments", {})
-        if application_begins(record):
-            self._closed.clear()
-        elif kind == "transfer":
+    def check(self, record: Record) -> Iterable[str]:
+        kind = record["kind"]
+        if kind == "action":
+            return self._action(record["action"], record.get("arguments", {}))
+        if kind == "transfer":
             channel = semantics.channel_of(record.get("unit", ""))
             if channel in self._closed:
-                yield f"frame {record.get('frame')} passes {channel}, which is closed"
-        elif kind == "action":
-            yield from self._action(record["action"], arguments)
+                return (f"frame {record.get('frame')} passes {channel}, which is closed",)
+        elif application_begins(record):
+            self._closed.clear()
+            self._closed_streams.clear()
+        return ()
 
-    def _action(self, action: str, arguments: dict[str, Any]) -> Iterator[str]:
-        stream = f"config stream {arguments.get('config_stream_index')}"
-        if action in semantics.CONFIG_FETCHES and "config_stream_index" in arguments:
-            if stream in self._closed:
-                yield f"{action} on {stream}, which is closed"
-            return
-        if "packed_vdma_channel_id" not in arguments:
-            return
-        channel = self._channel(arguments)
-        if action in semantics.CLOSES:
-            if channel in self._closed:
-                yield f"{action} on {channel}, which is closed"
-            self._closed.add(channel)
-            if "config_stream_index" in arguments:
-                self._closed.add(stream)
-        elif action in _ACTIVATES:
-            self._closed -= {channel, stream}
-        elif channel in self._closed and action in _NEEDS_ACTIVE:
-            yield f"{action} on {channel}, which is closed"
+    def _action(self, action: str, arguments: dict[str, Any]) -> Iterable[str]:
+        stream, closed, channel = arguments.get("config_stream_index"), False, ""
+        if action in semantics.CONFIG_FETCHES and stream is not None:
+            closed = stream in self._closed_streams
+        elif "packed_vdma_channel_id" in arguments:
+            channel = self._channel(arguments)
+            if action in _ACTIVATES:
+                self._closed.discard(channel)
+                self._closed_streams.discard(stream)
+                return ()
+            closed = channel in self._closed and action in _NEEDS_ACTIVE
+            if action in semantics.CLOSES:
+                self._closed.add(channel)
+                if stream is not None:
+                    self._closed_streams.add(stream)
+        return (f"{action} on {channel or f'config stream {stream}'}, which is closed",) if closed else ()
 
 
 class CreditsConserved(Rule):

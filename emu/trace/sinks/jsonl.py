@@ -7,13 +7,14 @@ they repeat, as does all of a line that its subject says.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import orjson
 
 from emu.trace.events import END, SCHEMA, SCHEMA_VERSION, Event, Header, Kind, Occurrence, Record, Subject, event_of
 
 _MOST_KNOWN = 1 << 14
+_NUMBER = "\0"  # in no string of JSON
 _KINDS = {kind: f',"kind":"{kind.value}"' for kind in Kind}
 
 
@@ -58,26 +59,33 @@ class _Quoted(dict[str, str]):
 
 
 class _Heads(dict[Subject, str]):
-    """What comes between the time and the cause of a subject's lines."""
+    """What comes between the time and the cause of a subject's lines, with %d for each number that it counts."""
 
     def __init__(self, quoted: _Quoted) -> None:
         self._quoted = quoted
 
     def __missing__(self, subject: Subject) -> str:
-        text = _line(event_of((0, subject, "", "", 0, 0)), self._quoted)
-        self[subject] = found = text.removeprefix('{"ns":0').removesuffix("}\n")
-        return found
+        event = event_of((0, subject, "", "", 0, 0, ()))
+        places: Any = dict.fromkeys(subject.counted, _NUMBER)
+        text = _line(event._replace(arguments=places) if places else event, self._quoted)
+        text = text.removeprefix('{"ns":0').removesuffix("}\n")
+        if places:
+            text = text.replace("%", "%%").replace(_NUMBER, "%d")
+        self[subject] = text
+        return text
 
 
 def _occurrence(record: Occurrence, quoted: _Quoted, heads: _Heads) -> str:
-    ns, subject, cause, woke, size, duration = record
-    text = f'{{"ns":{ns}{heads[subject]}'
+    ns, subject, cause, woke, size, duration, numbers = record
+    text = f'{{"ns":{ns}{heads[subject] % numbers[1:] if numbers else heads[subject]}'
     if cause:
         text += f',"cause":{quoted[cause]}'
     if woke:
         text += f',"woke":{quoted[woke]}'
     if size:
         text += f',"bytes":{size}'
+    if numbers and numbers[0] >= 0:
+        text += f',"frame":{numbers[0]}'
     return f'{text},"duration":{duration}}}\n' if duration else text + "}\n"
 
 

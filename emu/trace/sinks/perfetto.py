@@ -229,10 +229,10 @@ class PerfettoSink:
         subject = Subject(
             event.kind, event.application, event.context, event.action_index, event.action, event.arguments
         )
-        self._action((event.ns, subject, event.cause, event.woke, event.bytes, event.duration))
+        self._action((event.ns, subject, event.cause, event.woke, event.bytes, event.duration, ()))
 
     def _action(self, record: Occurrence) -> None:
-        ns, subject, cause, woke, size, duration = record
+        ns, subject, cause, woke, size, duration, _ = record
         key = (subject, cause, woke, size)
         action = self._actions.get(key)
         if action is None:

@@ -53,7 +53,7 @@ class TextSink:
     def _line(self, record: Record) -> str:
         if isinstance(record, Event) or record[1].kind not in _OCCURRING:
             return f"{printable(line(event_of(record)))}\n"
-        ns, subject, cause, woke, size, duration = record
+        ns, subject, cause, woke, size, duration, _ = record
         text = self._known.get(subject)
         if text is None:
             what = _action(subject) if subject.kind is Kind.ACTION else _unit(subject)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum, IntEnum
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -313,6 +313,38 @@ class HostBuffer(Action):
     desc_page_size: int = U16
     total_desc_count: int = U32
     bytes_in_pattern: int = U32
+
+
+class HostBufferType(IntEnum):
+    """host_buffer_type (firmware-actions.md 1)."""
+
+    EXTERNAL_DESC = 0
+    CCB = 1
+
+
+class HostBufferInfo(NamedTuple):
+    """host_buffer_info (firmware-actions.md 1.1)."""
+
+    buffer_type: int
+    dma_address: int
+    desc_page_size: int
+    total_desc_count: int
+    bytes_in_pattern: int
+
+    @classmethod
+    def of(cls, a: Any) -> HostBufferInfo:
+        """That of an action which has one."""
+        return cls(a.buffer_type, a.dma_address, a.desc_page_size, a.total_desc_count, a.bytes_in_pattern)
+
+    @property
+    def descriptors_per_transfer(self) -> int:
+        """That its bytes take; none of pages of zero bytes, which are refused when a channel is activated."""
+        return -(-self.bytes_in_pattern // self.desc_page_size) if self.desc_page_size else 0
+
+    @property
+    def full_descriptors(self) -> int:
+        """That its bytes fill; none of pages of zero bytes."""
+        return self.bytes_in_pattern // self.desc_page_size if self.desc_page_size else 0
 
 
 HOST_BUFFER: Mapping[str, str] = {name: field.code for name, field in HostBuffer.FIELDS.items()}
