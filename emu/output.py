@@ -58,18 +58,20 @@ class Output:
     otherwise leaves what stood there before.
 
     Raises OutputError, with the path as it was given, for whatever the system refuses, and BrokenPipeError where nobody
-    reads a pipe any more, but for one that `outlives_reader`: what is written then goes nowhere. `wait`: for another
-    writer to finish instead of refusing: what is written is then made of what that one wrote.
+    reads a pipe any more. One that `fails_at_end` raises in `commit` alone, for who writes cannot stop, and a reader
+    that has gone is no failure of it. `wait`: for another writer to finish instead of refusing: what is written is then
+    made of what that one wrote.
     """
 
-    def __init__(self, path: str | Path, *, wait: bool = False, outlives_reader: bool = False) -> None:
+    def __init__(self, path: str | Path, *, wait: bool = False, fails_at_end: bool = False) -> None:
         self.path = Path(path)
         self._wait = wait
         self._part: Path | None = None
         self._text: TextIO | None = None
         self._spool: BinaryIO | None = None
         descriptor = self._open()
-        self.stream: BinaryIO = io.BufferedWriter(_Reporting(descriptor, self.path, outlives_reader), _BUFFER)
+        self._raw = _Reporting(descriptor, self.path, fails_at_end)
+        self.stream: BinaryIO = io.BufferedWriter(self._raw, _BUFFER)
 
     def text(self) -> TextIO:
         """The same stream for text: UTF-8, lines end in LF."""
@@ -100,6 +102,8 @@ class Output:
                 self._spool.seek(0)
                 shutil.copyfileobj(self._spool, self.stream)
             (self._text or self.stream).flush()
+            if self._raw.failure is not None:
+                raise self._raw.failure
             for told in on_commit:
                 told(self.path, os.fstat(self.stream.fileno()).st_size)
             if self._part is not None:
@@ -167,13 +171,14 @@ class Output:
 
 
 class _Reporting(io.FileIO):
-    """A descriptor whose failing writes name the path that the user gave."""
+    """A descriptor whose failing writes name the path that the user gave; `failure` is one that is not raised yet."""
 
-    def __init__(self, descriptor: int, path: Path, outlives_reader: bool = False) -> None:
+    def __init__(self, descriptor: int, path: Path, fails_at_end: bool = False) -> None:
         os.set_blocking(descriptor, True)
         super().__init__(descriptor, "wb")
         self._path = path
-        self._outlives_reader = outlives_reader
+        self._fails_at_end = fails_at_end
+        self.failure: OutputError | None = None
 
     def tell(self) -> int:
         # a device or pipe may answer anything, and writers of archives believe it
@@ -182,15 +187,20 @@ class _Reporting(io.FileIO):
         return super().tell()
 
     def write(self, data: object, /) -> int:
+        size = memoryview(data).nbytes  # type: ignore[arg-type]  # io's own signature is narrower than what it takes
+        if self.failure is not None:
+            return size
         try:
-            return super().write(data)  # type: ignore[arg-type]  # io's own signature is narrower than what it takes
+            return super().write(data)  # type: ignore[arg-type]
         except BrokenPipeError:
             # no refusal: whoever read has seen enough, as of stdout
-            if self._outlives_reader:
-                return memoryview(data).nbytes  # type: ignore[arg-type]
-            raise
+            if not self._fails_at_end:
+                raise
         except OSError as error:
-            raise _refusal(self._path, error) from error
+            self.failure = _refusal(self._path, error)
+            if not self._fails_at_end:
+                raise self.failure from error
+        return size
 
 
 def write(path: str | Path, pieces: bytes | str | Iterable[bytes | memoryview]) -> None:

@@ -71,6 +71,16 @@ def test_a_reader_of_the_trace_that_leaves_ends_the_trace_alone(supervised: Run,
     reader.join()
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_trace_that_finds_no_room_is_an_error_at_the_end(supervised: Run) -> None:
+    command = [sys.executable, "-m", "tests.card.ioctl_client", str(EXAMPLE), "60"]
+    done = supervised(command, "--compute", "off", "--trace", "/dev/full")
+    assert done.returncode == 7 and len(done.stdout.splitlines()) == 60
+    assert done.stderr == (
+        "emu: error: HAILO_FILE_OPERATION_FAILURE(14): cannot write /dev/full: no space left on device\n"
+    )
+
+
 def test_a_hef_is_seen_by_a_path_from_the_client_s_folder(supervised: Run, tmp_path: Path) -> None:
     shutil.copy(EXAMPLE, tmp_path / "model.hef")
     command = [sys.executable, "-m", "tests.card.ioctl_client", "model.hef", "1"]
