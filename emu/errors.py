@@ -157,6 +157,18 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
 
 
+class ExitCode(IntEnum):
+    """How a command ends (cli.md, exit codes), but by a signal."""
+
+    DONE = 0
+    USAGE = 2
+    UNREADABLE = 3
+    REFUSED = 4
+    STOPPED = 5
+    DIFFERENT = 6
+    UNREACHABLE = 7
+
+
 class EmuError(Exception):
     """Base of every deliberate refusal.
 
@@ -164,7 +176,7 @@ class EmuError(Exception):
     (file, offset, context, action index …, plain JSON values), `exit_code` as cli.md maps it.
     """
 
-    exit_code = 3
+    exit_code = ExitCode.UNREADABLE
 
     def __init__(self, name: str, number: int, message: str, **where: Any) -> None:
         super().__init__(message)
@@ -215,13 +227,13 @@ class HailoError(EmuError):
 class IncompatibleError(HailoError):
     """Sound, but not for this device or runtime (cli.md exit code 4)."""
 
-    exit_code = 4
+    exit_code = ExitCode.REFUSED
 
 
 class UsageError(HailoError):
     """Wrong use of the command line or of an API argument (exit code 2)."""
 
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
     def __init__(self, message: str, **where: Any) -> None:
         super().__init__(HailoStatus.HAILO_INVALID_ARGUMENT, message, **where)
@@ -239,7 +251,7 @@ class CommandLineError(UsageError):
 class OutputError(HailoError):
     """An output that cannot be written (cli.md exit code 7)."""
 
-    exit_code = 7
+    exit_code = ExitCode.UNREACHABLE
 
     def __init__(self, message: str, **where: Any) -> None:
         super().__init__(HailoStatus.HAILO_FILE_OPERATION_FAILURE, message, **where)
@@ -248,7 +260,7 @@ class OutputError(HailoError):
 class HazardError(EmuError):
     """The run was to end at its first hazard; the number is its place in the table of units.md 6 (exit code 6)."""
 
-    exit_code = 6
+    exit_code = ExitCode.DIFFERENT
 
     def __init__(self, number: int, message: str, **where: Any) -> None:
         super().__init__("HAZARD", number, message, **where)
@@ -260,7 +272,7 @@ class FirmwareError(EmuError):
     `hazards`: what went wrong before, each with its rule (`emu.trace.hazards.FoundHazard.document`).
     """
 
-    exit_code = 5
+    exit_code = ExitCode.STOPPED
 
     def __init__(self, name: str, number: int, message: str, **where: Any) -> None:
         super().__init__(name, number, message, **where)
@@ -283,4 +295,4 @@ class GraphError(EmuError):
         super().__init__(status.name, int(status), message, **where)
         self.status = status
         if status is GraphStatus.GRAPH_INPUT:
-            self.exit_code = 2
+            self.exit_code = ExitCode.USAGE

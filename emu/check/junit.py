@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from emu.check.verdict import REFUSED, Verdict
+from emu.check.verdict import Verdict
+from emu.errors import ExitCode
 
 
 def junit(verdicts: Sequence[Verdict]) -> bytes:
@@ -14,15 +15,15 @@ def junit(verdicts: Sequence[Verdict]) -> bytes:
         "testsuite",
         name="emu check",
         tests=str(len(verdicts)),
-        failures=str(sum(one.exit_code == REFUSED or bool(one.failure) for one in verdicts)),
-        errors=str(sum(one.exit_code not in (0, REFUSED) for one in verdicts)),
+        failures=str(sum(one.exit_code == ExitCode.REFUSED or bool(one.failure) for one in verdicts)),
+        errors=str(sum(one.exit_code not in (0, ExitCode.REFUSED) for one in verdicts)),
     )
     for one in verdicts:
         case = ElementTree.SubElement(
             suite, "testcase", classname=f"emu.check.{one.format}", name=_printable(str(one.path))
         )
         if one.error is not None:
-            kind = "failure" if one.exit_code == REFUSED else "error"
+            kind = "failure" if one.exit_code == ExitCode.REFUSED else "error"
             text = _printable(one.error.line())
             ElementTree.SubElement(case, kind, message=f"{one.state}: {text}", type=one.error.name).text = text
         elif one.failure:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from emu.check.summary import accepted_first, graph_line, one_line, own_devices
 from emu.check.trial import Trial, trial
 from emu.chips import chips
-from emu.errors import EmuError, GraphStatus, HailoStatus
+from emu.errors import EmuError, ExitCode, GraphStatus, HailoStatus
 from emu.files import is_folder, is_regular, is_there, shown
 from emu.hef import Hef, open_hef
 from emu.hef.damage import overlooked_damage
@@ -25,7 +25,6 @@ from emu.sequencer.acceptance import Acceptance, acceptances
 from emu.sequencer.compile import CompileOptions
 from emu.timing.workload import assumed_clock_hz
 
-UNREADABLE, REFUSED = 3, 4
 MODEL_SUFFIXES = frozenset({".hef", ".om", ".ms"})
 # one frame at a time against pipelined: from this ratio on, somebody will measure the wrong one (known-problems.md 7)
 LATENCY_RATIO = 1.25
@@ -57,7 +56,7 @@ class Verdict(Struct):
         """What became of it, in a word."""
         if self.error is None:
             return "fails" if self.failure else "ok"
-        if self.error.exit_code == REFUSED:
+        if self.error.exit_code == ExitCode.REFUSED:
             return "refused"
         if self.error.name in _NOT_BUILT:
             return "not implemented"
@@ -76,7 +75,7 @@ class Verdict(Struct):
         """0, 3 (unreadable) or 4 (sound, but for none of those asked)."""
         if self.error is None:
             return 0
-        return REFUSED if self.error.exit_code == REFUSED else UNREADABLE
+        return ExitCode.REFUSED if self.error.exit_code == ExitCode.REFUSED else ExitCode.UNREADABLE
 
     def where(self) -> str:
         """The devices that accept it, by runtime; then the releases of which is known that they load it."""
@@ -212,8 +211,8 @@ def _decisive(found: Sequence[Acceptance], own: Sequence[str]) -> EmuError:
     errors = [one for one in found if one.error is not None and one.runtime in newest]
     ranks = [
         (
-            one.error.exit_code == REFUSED or one.device is None,
-            one.error.exit_code != REFUSED,
+            one.error.exit_code == ExitCode.REFUSED or one.device is None,
+            one.error.exit_code != ExitCode.REFUSED,
             one.device not in own,
             one.error.number == HailoStatus.HAILO_HEF_NOT_COMPATIBLE_WITH_DEVICE,
         )
@@ -233,7 +232,7 @@ def _open(path: Path, runtimes: Sequence[str]) -> tuple[Hef | None, EmuError | N
             return open_hef(path, runtime_version=runtime), None
         except EmuError as error:
             errors.append(error)
-    return None, next((error for error in errors if error.exit_code == REFUSED), errors[0])
+    return None, next((error for error in errors if error.exit_code == ExitCode.REFUSED), errors[0])
 
 
 def _clocks(hef: Hef, accepted: Sequence[Acceptance], clock_mhz: int | None) -> Iterator[str]:

@@ -15,7 +15,7 @@ from emu.cli.log import note, warn
 from emu.cli.options import LoadRelease, Whole, output_path
 from emu.cli.progress import progress
 from emu.cli.screen import say
-from emu.errors import CommandLineError, EmuError
+from emu.errors import CommandLineError, EmuError, ExitCode
 from emu.files import shown
 from emu.hef.runtime import by_preference
 from emu.recognise import read_head
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from emu.output import Output
     from emu.trace.reader import TraceReader
     from emu.trace.stamped import StampedTrace
-
-VIOLATED = 6
 
 
 @click.command(cls=Command)
@@ -122,8 +120,8 @@ def _check_models(
         document = {
             "models": [one.document() for one in found],
             "accepted": sum(one.exit_code == 0 for one in found),
-            "refused": sum(one.exit_code == 4 for one in found),
-            "unreadable": sum(one.exit_code == 3 for one in found),
+            "refused": sum(one.exit_code == ExitCode.REFUSED for one in found),
+            "unreadable": sum(one.exit_code == ExitCode.UNREADABLE for one in found),
         }
         print_document(document)
     return code
@@ -190,7 +188,7 @@ def _check_traces(traces: tuple[str, ...], as_json: bool) -> int:
                 say(f"{name}: {result.more} more violations")
             if not result.violations:
                 say(f"{name}: {result.events:,} events, no rule violated{judged}")
-    return VIOLATED if any(result.violations for _, result in results) else 0
+    return ExitCode.DIFFERENT if any(result.violations for _, result in results) else 0
 
 
 def _trace(path: Path) -> TraceReader | StampedTrace:

@@ -17,7 +17,7 @@ from emu.cli.options import RUNTIME_OPTION, FiniteRange, Whole, open_model
 from emu.cli.progress import progress
 from emu.cli.reference_options import reference_options
 from emu.cli.screen import say
-from emu.errors import CommandLineError
+from emu.errors import CommandLineError, ExitCode
 from emu.files import is_folder
 from emu.naming import listed, similar
 from emu.reference.options import ReferenceOptions, bind_options, files_by_group
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from emu.hef.infos import NetworkGroupInfo
     from emu.reference.compare import Agreement
-
-DIFFERENT = 6
 
 
 @click.command(cls=Command)
@@ -127,7 +125,7 @@ def command(
         say(_text(results, tolerance))
         for name in missing:
             note(f"{name} is not among the recorded outputs")
-    return DIFFERENT if different else 0
+    return ExitCode.DIFFERENT if different else 0
 
 
 def _group(hef: Any, name: str, network_group: str | None) -> NetworkGroupInfo:

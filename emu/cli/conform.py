@@ -12,11 +12,10 @@ from emu.cli.colour import Tone, Toned
 from emu.cli.command import Command
 from emu.cli.document import print_document
 from emu.cli.screen import say
+from emu.errors import ExitCode
 
 if TYPE_CHECKING:
     from emu.conform.conform import Verdict
-
-BROKEN, SILENT = 6, 7
 
 
 @click.command(cls=Command)
@@ -41,7 +40,9 @@ def command(target: str, rules: tuple[str, ...], folder: str | None, as_json: bo
     else:
         say(_lines(found))
     outcomes = {one.outcome for one in found}
-    return SILENT if Outcome.SILENT in outcomes else BROKEN if Outcome.BROKEN in outcomes else 0
+    if Outcome.SILENT in outcomes:
+        return ExitCode.UNREACHABLE
+    return ExitCode.DIFFERENT if Outcome.BROKEN in outcomes else ExitCode.DONE
 
 
 def _document(target: str, found: Sequence[Verdict]) -> dict[str, Any]:

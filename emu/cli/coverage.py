@@ -11,9 +11,8 @@ from emu.cli.command import Command
 from emu.cli.document import print_document
 from emu.cli.options import FiniteRange, open_output
 from emu.cli.screen import complain, say
+from emu.errors import ExitCode
 from emu.host.coverage import Coverage
-
-BELOW = 6
 
 
 @click.command(cls=Command)
@@ -39,5 +38,5 @@ def command(reports: tuple[str, ...], output: str | None, threshold: float | Non
         say(total.text())
     if threshold is not None and total.percent < threshold:
         complain(f"emu: {total.percent:.1f} % of the action types, {threshold:g} % are required")
-        return BELOW
+        return ExitCode.DIFFERENT
     return 0

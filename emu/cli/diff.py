@@ -19,7 +19,7 @@ from emu.cli.document import print_document
 from emu.cli.options import FiniteRange, Model, Release, hef_options
 from emu.cli.progress import progress
 from emu.cli.screen import say
-from emu.errors import CommandLineError, EmuError, HailoError, HailoStatus
+from emu.errors import CommandLineError, EmuError, ExitCode, HailoError, HailoStatus
 from emu.files import shown
 from emu.hef import Hef
 from emu.hef.host_diff import NOT_COMPARED, HostDifference, host_differences
@@ -32,7 +32,6 @@ from emu.trace.lists import ActionLists
 from emu.trace.matching import Source
 from emu.trace.reader import TraceReader, is_trace
 
-DIFFERENT = 6
 MOST = 40
 """Differences of the host's side that are shown to a person."""
 _ACTING = (*COMPILING, "clock_mhz", "link", "host_profile")
@@ -130,7 +129,7 @@ def command(
             lines += [f"{title}, {names_of}"] * bool(found) + [f"  {one}" for one in found]
         tones = {"equal in meaning": Tone.GOOD, "first divergence:": Tone.BAD, "the host's side:": Tone.BAD}
         say(marked([*lines, f"not compared: {', '.join(left_out)}"], tones))
-    return 0 if equal else DIFFERENT
+    return 0 if equal else ExitCode.DIFFERENT
 
 
 def _host_side(a: Hef | None, b: Hef | None, first: Source, second: Source) -> tuple[list[HostDifference], list[str]]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from emu.cli.document import print_document
 from emu.cli.log import warn
 from emu.cli.screen import say
-from emu.errors import CommandLineError
+from emu.errors import CommandLineError, ExitCode
 from emu.files import is_regular, open_regular, shown
 from emu.host.spec import COMPILING, HefSettings, RunSpec
 from emu.recognise import Kind, read_head, recognise
@@ -19,7 +19,6 @@ from emu.trace.reader import TraceReader, is_trace
 from emu.trace.sinks.fw_actions import md5
 from emu.trace.stamped import executed_only, profile_of_trace
 
-DIFFERENT = 6
 RUNNING = (*(name for name in COMPILING if name not in ("batch", "net_batch")), "clock_mhz", "link", "host_profile")
 """Settings of the run that a profile is compared with; its batches are the profile's."""
 
@@ -47,7 +46,7 @@ def compare(a: str, b: str, common: HefSettings, tolerance: float | None, as_jso
         print_document(document(result))
     else:
         say(text(result))
-    return 0 if result.equal else DIFFERENT
+    return 0 if result.equal else ExitCode.DIFFERENT
 
 
 def _other(given: FirmwareProfile, argument: str, common: HefSettings) -> tuple[FirmwareProfile, FirmwareProfile]:

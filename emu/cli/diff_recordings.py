@@ -9,9 +9,8 @@ from typing import Any
 from emu.cli.colour import Tone, Toned
 from emu.cli.document import print_document
 from emu.cli.records import decoded, described, differing_fields
-from emu.cli.replay import DIFFERENT
 from emu.cli.screen import say
-from emu.errors import CommandLineError
+from emu.errors import CommandLineError, ExitCode
 from emu.files import is_folder
 from emu.trace.record import DivergedError, Recording, Replay
 
@@ -53,4 +52,4 @@ def compare(a: str, b: str, as_json: bool) -> int:
         for word, one in (("A", found.recorded), ("B", found.replayed)):
             say(f"  {word} " + ("nothing: it ends here" if one is None else described(one)))
         say(differing_fields(found.recorded, found.replayed))
-    return 0 if found is None else DIFFERENT
+    return 0 if found is None else ExitCode.DIFFERENT

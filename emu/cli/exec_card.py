@@ -16,7 +16,7 @@ from emu.cli.log import warn
 from emu.cli.options import output_path
 from emu.cli.run_options import register_trace
 from emu.cli.screen import complain
-from emu.errors import EmuError, UsageError
+from emu.errors import EmuError, ExitCode, UsageError
 from emu.files import is_regular, is_there
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from emu.trace.record import RecordWriter
     from emu.trace.tracer import Tracer
 
-DIFFERENT = 6  # exit code of --check-compile (cli.md, exit codes)
 _NOTHING_SENT = "--check-compile: the program configured no network on the card, so there is nothing to compare"
 
 
@@ -330,7 +329,7 @@ class _Watching:
                 card.options.tracer_for(card.runtime, lambda: 0).close()
             if self._options.check_compile:
                 complain(f"emu: {_NOTHING_SENT}")
-                return DIFFERENT
+                return ExitCode.DIFFERENT
             return 0
         device = card.device
         if device.probe.tracer is not None:
@@ -352,5 +351,5 @@ class _Watching:
             complain(f"emu: {name}: {difference or 'sent as it is compiled'}")
         if not card.networks.checked:
             complain(f"emu: {_NOTHING_SENT}")
-            return DIFFERENT
-        return DIFFERENT if any(difference for _, difference in card.networks.checked) else 0
+            return ExitCode.DIFFERENT
+        return ExitCode.DIFFERENT if any(difference for _, difference in card.networks.checked) else 0

@@ -21,11 +21,9 @@ from emu.cli.recorded_files import files_now, recorded_files, says_nothing
 from emu.cli.records import decoded, described, differing_fields
 from emu.cli.run_options import RunOptions
 from emu.cli.screen import say
-from emu.errors import EmuError, UsageError
+from emu.errors import EmuError, ExitCode, UsageError
 from emu.host.spec import RunSpec
 from emu.trace.record import DivergedError, Recording, Replay
-
-DIFFERENT = 6
 
 
 @click.command(cls=Command)
@@ -58,7 +56,7 @@ def command(folder: str, models: tuple[str, ...], target: str | None, handlers: 
         for note in notes:
             warn(note)
         same = send_again(recording, options, target, None if as_json else described)
-        return 0 if same else DIFFERENT
+        return 0 if same else ExitCode.DIFFERENT
     replay = Replay(recording)
     if "card" in recording.run:
         from emu.cli.replay_card import say_again
@@ -92,7 +90,7 @@ def command(folder: str, models: tuple[str, ...], target: str | None, handlers: 
         print_document(found)
     else:
         say(_text(recording, replay, ended))
-    return 0 if difference is None and same_end else DIFFERENT
+    return 0 if difference is None and same_end else ExitCode.DIFFERENT
 
 
 def _run(options: RunOptions, replay: Replay) -> str:

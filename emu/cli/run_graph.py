@@ -15,7 +15,7 @@ from emu.cli.progress import progress
 from emu.cli.run_graph_watching import Instruments
 from emu.cli.run_options import RunOptions
 from emu.cli.screen import say
-from emu.errors import CommandLineError
+from emu.errors import CommandLineError, ExitCode
 from emu.graph.dynamic import specialise
 from emu.graph.executor import run_plan
 from emu.graph.feed import made_up, read_arguments
@@ -31,8 +31,6 @@ from emu.images.tensors import TensorOptions, picture_tensor
 from emu.numerals import whole_number
 from emu.output import Output
 from emu.reference.options import numbers
-
-DIFFERENT = 6
 
 
 def parse_gear(text: str) -> tuple[int, ...]:
@@ -94,7 +92,7 @@ def _execute(
         for text in graph.notes:
             note(text)
         say((*_text(document, options.until), *instruments.lines()))
-    return DIFFERENT if instruments.different else 0
+    return ExitCode.DIFFERENT if instruments.different else 0
 
 
 def _pictures(graph: Graph, options: RunOptions) -> tuple[dict[str, Array], list[str]]:

@@ -12,8 +12,7 @@ from emu.catalog import names
 from emu.cli.command import Command
 from emu.cli.options import Whole
 from emu.errors import UsageError
-
-ENDED_BY_SIGNAL = 128
+from emu.interrupts import ENDED_BY_SIGNAL
 
 
 @click.command("serve", cls=Command, help="Serve a simulated device to HailoRT 5.x programs over TCP (HRPC).")

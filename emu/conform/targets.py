@@ -36,7 +36,7 @@ from emu.conform.protocol import (
     length_of,
     message,
 )
-from emu.errors import HailoError, HailoStatus, UsageError
+from emu.errors import ExitCode, HailoError, HailoStatus, UsageError
 from emu.host.modules import load_attribute
 
 PATIENCE_S = 10.0
@@ -50,7 +50,7 @@ _MESSAGE_COST = 200  # of a message that is kept, besides its bytes
 class UnreachableError(HailoError):
     """The target is not there, or says nothing (exit code 7)."""
 
-    exit_code = 7
+    exit_code = ExitCode.UNREACHABLE
 
 
 class RefusedError(ProtocolError):

@@ -18,6 +18,7 @@ from emu.dataflow.quantize import F32, dequantize, require_valid
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import (
     BBOX_PARAMS,
+    MAX_DEFUSED_LAYERS,
     NMS_COUNT_BYTES,
     Format,
     FormatFlags,
@@ -33,7 +34,6 @@ WORD_BYTES = 8
 DELIMITER = 0xFFFF_FFFF_FFFF_FFFF  # closes a class; Hailo-8 also pads its bursts with it
 IMAGE_DELIMITER = 0xFFFF_FFFF_FFFF_FFFE  # Hailo-15 only
 H15_PADDING = 0xFFFF_FFFF_FFFF_FFFD
-MAX_DEFUSED_LAYERS = 9
 
 BBOX_BURSTS = frozenset({NmsBurstType.H8_BBOX, NmsBurstType.H15_BBOX})
 # words after a class's boxes: delimiter, and on Hailo-15 the image delimiter

@@ -14,6 +14,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from emu.chips.chips import EXTENDED_CONTEXT_SWITCH_BUFFER
 from emu.errors import HailoError, HailoStatus
 from emu.hailo_platform.enums import (
     AveragingFactor,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from emu.chips.chips import Profile
 
 BOARD_INFO_NOT_CONFIGURED_ATTR = "<N/A>"
-EXTENDED_CONTEXT_SWITCH_BUFFER = 1 << 29  # of the app firmware's revision (silicon-facts.md a)
 _FEATURES = ("ethernet", "mipi", "pcie", "current_monitoring", "mdio")  # bits 0 on (silicon-facts.md a: 2 is PCIe)
 
 

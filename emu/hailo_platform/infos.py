@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from emu.hailo_platform.enums import FormatFlags, FormatOrder, FormatType, StreamDirection
 from emu.hailo_platform.exceptions import HailoRTException
+from emu.hef.formats import BBOX_PARAMS
 
 if TYPE_CHECKING:
     from emu.hef import formats, infos
 
-BBOX_PARAMS = 5  # y_min, x_min, y_max, x_max, score
 BBOX_WITH_MASK_PARAMS = 6
 
 # orders whose frames are counts and boxes

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.hailo_platform.exceptions import exception_of
-from emu.hailo_platform.infos import BBOX_PARAMS, BBOX_WITH_MASK_PARAMS
+from emu.hailo_platform.infos import BBOX_WITH_MASK_PARAMS
+from emu.hef.formats import BBOX_PARAMS
 
 Array = NDArray[Any]
 _COUNT = struct.Struct("<H")

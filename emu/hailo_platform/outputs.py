@@ -12,7 +12,7 @@ from emu.errors import HailoError, HailoStatus
 from emu.hailo_platform import nms
 from emu.hailo_platform.enums import FormatOrder
 from emu.hailo_platform.exceptions import HailoRTException, HailoRTInvalidHEFException
-from emu.hailo_platform.infos import BBOX_PARAMS
+from emu.hef.formats import BBOX_PARAMS
 
 if TYPE_CHECKING:
     from emu.dataflow.vstreams import OutputVStream

@@ -26,7 +26,7 @@ MAGIC = 0x01484546
 CCW_ALIGNMENT = 4096
 """Where the CCW section of a V3 file starts; zero-copy configuration insists on it (hef-container.md 1.3)."""
 
-_COMMON = struct.Struct(">III")
+COMMON = struct.Struct(">III")
 _WRAP = 1 << 64
 
 
@@ -176,13 +176,13 @@ class Container:
         self.from_memory = from_memory
         self.file_size = source.size
         self._check_memory_size(runtime)
-        if self.file_size < _COMMON.size:
-            raise self._short(runtime, _COMMON.size)
+        if self.file_size < COMMON.size:
+            raise self._short(runtime, COMMON.size)
         head = source.read(0, _LARGEST_HEADER)
         self.magic: int
         self.version: int
         self.hef_proto_size: int
-        self.magic, self.version, self.hef_proto_size = _COMMON.unpack_from(head)
+        self.magic, self.version, self.hef_proto_size = COMMON.unpack_from(head)
         layout = LAYOUTS.get(self.version)
         if runtime < V4_20 and self.file_size < _OLD_HEADER_SIZE:
             raise self._short(runtime, _OLD_HEADER_SIZE)
@@ -192,7 +192,7 @@ class Container:
         if self.file_size < self.header_size:
             raise self._short(runtime, self.header_size)
         names, codec = _CODECS[self.version]
-        self.fields: dict[str, int | bytes] = dict(zip(names, codec.unpack_from(head, _COMMON.size), strict=True))
+        self.fields: dict[str, int | bytes] = dict(zip(names, codec.unpack_from(head, COMMON.size), strict=True))
 
     @property
     def data(self) -> memoryview:

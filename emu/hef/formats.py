@@ -23,6 +23,7 @@ BBOX_FLOAT32_BYTES = 20
 DETECTION_BYTES = 22
 NMS_COUNT_BYTES = 2  # the u16 in front of BY_SCORE and BYTE_MASK frames and of every class of an on-chip frame
 MAX_LAYER_NAME = 127  # bytes without the closing NUL (hef-container.md 6.4)
+MAX_DEFUSED_LAYERS = 9
 BBOX_PARAMS = 5  # y_min, x_min, y_max, x_max, score
 
 

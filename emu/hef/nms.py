@@ -8,10 +8,18 @@ from emu.errors import HailoError, HailoStatus
 from emu.hef import model
 from emu.hef.enums import HwArch
 from emu.hef.enums import NmsBurstType as ProtoNmsBurstType
-from emu.hef.formats import BBOX_PARAMS, MAX_LAYER_NAME, UINT32_MAX, NmsBurstType, NmsDefuseInfo, NmsInfo, Shape
+from emu.hef.formats import (
+    BBOX_PARAMS,
+    MAX_DEFUSED_LAYERS,
+    MAX_LAYER_NAME,
+    UINT32_MAX,
+    NmsBurstType,
+    NmsDefuseInfo,
+    NmsInfo,
+    Shape,
+)
 
 MAX_NMS_BURST_BYTES = 65536
-MAX_DEFUSED_LAYERS = 9
 
 # the architectures whose NMS the runtimes know (hef-container.md 7)
 HAILO8_NMS_ARCHS = frozenset({HwArch.HAILO8, HwArch.HAILO8P, HwArch.HAILO8R, HwArch.HAILO8L, HwArch.SAGE_B0})

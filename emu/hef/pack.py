@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
@@ -12,12 +11,10 @@ import xxhash
 from msgspec import Struct, field
 
 from emu.errors import UsageError
-from emu.hef.container import CCW_ALIGNMENT, LAYOUTS, MAGIC
+from emu.hef.container import CCW_ALIGNMENT, COMMON, LAYOUTS, MAGIC
 
 Buffer: TypeAlias = bytes | memoryview
 Pieces: TypeAlias = list[Buffer]
-
-_COMMON = struct.Struct(">III")
 
 
 class Sections(Struct, frozen=True):
@@ -95,7 +92,7 @@ def pack(
         raise UsageError(f"a header of version {version} has no field {unknown[0]!r}, only {', '.join(fields)}")
     fields |= given
     header = bytearray(layout.header_size)
-    _COMMON.pack_into(header, 0, magic, version, proto_size)
+    COMMON.pack_into(header, 0, magic, version, proto_size)
     for item in layout.fields:
         value = fields[item.name]
         if item.size == 16:

@@ -6,7 +6,6 @@ an interrupt none to arrive, are house rules: what the host takes for a frame is
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol
@@ -18,7 +17,7 @@ from emu.hw.clock import Clock
 from emu.hw.hostmem import HostMemory
 from emu.hw.notifications import RunTimeError
 from emu.hw.pcie import layout
-from emu.hw.pcie.layout import CHANNELS, CONFIG, FIRMWARE, Ring, Software
+from emu.hw.pcie.layout import CHANNELS, CONFIG, FIRMWARE, Ring, Software, message_digest
 from emu.sequencer.program import Program
 from emu.wire.control import of_app_cpu
 
@@ -169,12 +168,12 @@ class PciePort:
         if len(request) > layout.MOST_REQUEST:
             what = f"a control message of {len(request)} bytes, the card's mailbox takes {layout.MOST_REQUEST}"
             raise HailoError(HailoStatus.HAILO_INVALID_ARGUMENT, what)
-        data = head.pack(_digest(request), len(request)) + request
+        data = head.pack(message_digest(request), len(request)) + request
         bars.write_block(FIRMWARE, layout.REQUEST, data + bytes(-len(data) % 4))
         self.ring(Ring.APP_CPU if of_app_cpu(request) else Ring.CORE_CPU, Software.CONTROL)
         digest, size = head.unpack(bars.read_block(FIRMWARE, layout.REPLY, head.size))
         reply = bars.read_block(FIRMWARE, layout.REPLY + head.size, size)
-        if _digest(reply) != digest:
+        if message_digest(reply) != digest:
             raise HailoError(HailoStatus.HAILO_CONTROL_RESPONSE_MD5_MISMATCH, "a reply is not what its MD5 says")
         return reply
 
@@ -235,10 +234,6 @@ class PciePort:
     @property
     def awaits_cache_update(self) -> bool:
         return self._chip.awaits_cache_update
-
-
-def _digest(message: bytes) -> bytes:
-    return hashlib.md5(message, usedforsecurity=False).digest()
 
 
 def _nothing() -> None:

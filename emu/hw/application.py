@@ -24,7 +24,6 @@ from emu.wire.wire import Wire
 # the order in which contexts arrive and their index inside the firmware (firmware-actions.md 4)
 CONTEXT_ORDER = (ContextType.ACTIVATION, ContextType.BATCH_SWITCHING, ContextType.PRELIMINARY)
 FIRST_DYNAMIC = len(CONTEXT_ORDER)
-MAX_CONTEXTS = 1024
 
 # the fetch action that a config style does not know (silicon-facts.md d: seen for bursts on 8L, bare or repeated)
 FOREIGN_FETCH = {

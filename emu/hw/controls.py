@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, MAX_CONTEXTS, Application, Context
+from emu.hw.application import CONTEXT_ORDER, FIRST_DYNAMIC, Application, Context
 from emu.hw.chip import Chip
+from emu.hw.config.addresses import CLUSTER_BASE, CLUSTER_STRIDE
 from emu.hw.controls_identity import IdentityControls
 from emu.hw.controls_rare import RareControls
 from emu.hw.execution import State
 from emu.hw.firmware import Firmware
 from emu.hw.handlers import HANDLERS
-from emu.hw.memory import CLUSTER_BASE, CLUSTER_STRIDE
-from emu.sequencer.program import ContextType
+from emu.sequencer.program import MAX_CONTEXTS, ContextType
 from emu.wire.actions import ACTIONS
 from emu.wire.breakpoints import BreakpointStatus
 from emu.wire.control import (

@@ -17,7 +17,7 @@ from emu.hw.config.channels import ConfigChannel
 from emu.hw.execution import Execution
 from emu.hw.fingerprint import Noted
 from emu.hw.handlers.config import settings_of
-from emu.hw.handlers.misc import DATA_BATCH_SIZE, WORD, shifted
+from emu.hw.handlers.misc import WORD, shifted
 from emu.hw.memory import Writes
 from emu.hw.stretch import (
     CONFIG_AWAITED,
@@ -30,6 +30,7 @@ from emu.hw.stretch import (
     Stretch,
 )
 from emu.wire.actions import (
+    DATA_BATCH_SIZE,
     ActionType,
     ActivateCfgChannel,
     DeactivateCfgChannel,

@@ -13,6 +13,7 @@ from emu.sequencer.program import ContextType
 from emu.timing.model import GRANTS
 from emu.trace.hazards import Hazard
 from emu.wire.actions import ActionType, Edge, having
+from emu.wire.semantics import lcu_name
 
 _OPENS = ActionType.OPEN_BOUNDARY_INPUT_CHANNEL
 _ACTIVATES_INPUT = having(edge=Edge.BOUNDARY, inward=True)
@@ -106,8 +107,3 @@ def _counts(sent: Sent) -> Iterator[FoundInLists]:
                 what = f"counts to {a.kernel_done_count} a frame, before that to {expected}"
                 where = f"{context_name(kind, 0)}, {lcu_name(a.packed_lcu_id)}"
                 yield FoundInLists(Hazard("batch-not-switched", where, what), step.number)
-
-
-def lcu_name(packed: int) -> str:
-    """An LCU by its packed_lcu_id, as units are called."""
-    return f"cluster {packed >> 4} LCU {packed & 0xF}"

@@ -18,14 +18,13 @@ from typing import ClassVar, Protocol
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from emu.hw.config.addresses import CLUSTER_BASE, CLUSTER_STRIDE
 from emu.hw.fingerprint import Fingerprint, Hashed, Lists, Moment, Noted
 from emu.hw.pieces import Pieces
 from emu.hw.probe import Probe
 from emu.hw.registers import Registers
 from emu.hw.unit import Unit
 
-CLUSTER_BASE = 0x10000000
-CLUSTER_STRIDE = 0x02000000
 LCU_BLOCK_OFFSET = 0x00800000
 LCU_BLOCK_STRIDE = 0x00020000
 LCU_ENABLE_OFFSET = 0x1DC  # lcu_enable_address = 0x108001DC + cluster·0x02000000 + lcu·0x00020000 (ccw.md)

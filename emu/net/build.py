@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 
 from emu.hw.config import build
 from emu.net.layers import L2_END, L2_START, LINE, Curve, Kind
-from emu.net.weights import OUTPUTS
+from emu.net.units import VALID
+from emu.net.weights import INTERLEAVED, OUTPUTS
 
 _CODES = {Kind.CONV: 0x2F, Kind.DENSE: 0x30, Kind.MAX_POOL: 0x20, Kind.SCALE: 0x2A}
-_VALID = 1 << 8
 _NOWHERE = 0x7F  # an entry of a row of the graph
 _CONTROL_WORDS = 1124
 _MOST_LAYERS = 16
 _SCATTERS = {"sub-cluster": (1, 0, 7), "APU": (2, 0xC00000, 43), "input aligner": (4, 0x400000, 6)}
 _ALIGNMENT = 64
-_INTERLEAVED = (0, 2, 4, 6, 1, 3, 5, 7)
 _PADDED = struct.pack(
     "<8xI3s", 0x20000880, bytes((0x02, 0x80, 0x00))
 )  # an instruction of padded layers (network.md 11)
@@ -105,11 +104,11 @@ def _control(count: int) -> list[int]:
     """The tables of units and the rows of the graph (network.md 2, 3)."""
     words = [0] * _CONTROL_WORDS
     for number in range(count):
-        words[(0x7B4 + 4 * number) // 4] = _VALID | (number - 12 - (number + 2) // 4) % 16
-        words[(0x8B4 + 4 * number) // 4] = _VALID | (number - 12 - (4 * number + 2) // 5) % 16
-        words[(0x904 + 4 * number) // 4] = _VALID | (number - 14 - (number + 1) // 2) % 16
+        words[(0x7B4 + 4 * number) // 4] = VALID | (number - 12 - (number + 2) // 4) % 16
+        words[(0x8B4 + 4 * number) // 4] = VALID | (number - 12 - (4 * number + 2) // 5) % 16
+        words[(0x904 + 4 * number) // 4] = VALID | (number - 14 - (number + 1) // 2) % 16
         for first in (0, 64, 84):
-            words[0x5E4 // 4 + first + number] = _VALID
+            words[0x5E4 // 4 + first + number] = VALID
     rows = [[_NOWHERE] * 8 for _ in range(32)]
     rows[16][0] = 16 << 3  # input buffer 0 to port 0 of LCU 0
     for number in range(count):
@@ -163,7 +162,7 @@ def _memory(layer: IntegerLayer) -> bytes:
     else:
         lines = np.repeat(bias[:, None], OUTPUTS, 1)
         taps = kernel.reshape(groups, OUTPUTS, -1) if layer.kind is Kind.SCALE else _taps(kernel, groups)
-        words = taps.transpose(2, 0, 1).reshape(-1, OUTPUTS)[::-1][:, list(_INTERLEAVED)]
+        words = taps.transpose(2, 0, 1).reshape(-1, OUTPUTS)[::-1][:, list(INTERLEAVED)]
     head, tail = lines.tobytes(), np.ascontiguousarray(words).tobytes()
     return head + bytes(-(len(head) + len(tail)) % _ALIGNMENT) + tail
 

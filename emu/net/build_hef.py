@@ -16,11 +16,11 @@ from emu.hef.enums import EdgeConnectionType, EdgeLayerDirection, ExtensionType,
 from emu.hef.formats import Shape
 from emu.hef.writer import HefContents
 from emu.hw.config import build
+from emu.hw.config.routing import NOTHING
 from emu.net.build import IntegerLayer, cluster_writes
 from emu.net.weights import OUTPUTS
 from emu.sequencer.configuration import HAILO8
 
-_NOTHING = 0x3F  # a word of the crossbar
 _START_BLOCK, _FIRST_BLOCK, _BLOCKS = 64, 0, 32  # of L3: where the trigger starts, and the program
 _CLUSTER, _CHANNEL, _SYSTEM_CHANNEL = 4, 1, 0  # clusters 4 to 7 are configured by channel 1 (chip-config.md 4)
 _HOST_INPUT, _HOST_OUTPUT, _TAKEN, _LEFT = 1, 0, 5, 4  # sys_index: of the host, and of frames between contexts
@@ -181,7 +181,7 @@ def _enable_address(lcu: int) -> int:
 
 def _crossbar(stage: _Stage) -> list[bytes]:
     """The input stream to input buffer 4.0, output buffer 4.0 to the output stream (chip-config.md 7)."""
-    tables = [[_NOTHING] * 38 + [0] * 22 for _ in range(4)]
+    tables = [[NOTHING] * 38 + [0] * 22 for _ in range(4)]
     tables[stage.source_index % 4][16] = 34 + stage.source_index // 4
     tables[_LINKED][0] = 24  # reads the link that table 1 feeds
     tables[_LINKED][16] = 0  # feeds the link that table 3 reads

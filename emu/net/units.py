@@ -10,7 +10,7 @@ from msgspec import Struct
 from emu.hw.config.addresses import LCUS
 from emu.hw.config.image import ChipImage
 
-_VALID = 1 << 8
+VALID = 1 << 8
 _OFFSET = 0xFF
 _SUB_CLUSTERS, _APUS, _ALIGNERS = 64, 20, 32
 _SC_OWNERS, _APU_OWNERS, _ALIGNER_OWNERS = 0x7B4, 0x8B4, 0x904
@@ -80,19 +80,19 @@ def aligners_read(image: ChipImage, cluster: int) -> list[int]:
 def aligner_block(image: ChipImage, cluster: int, aligner: int) -> int | None:
     """The data memory block that an input aligner reads from."""
     code = _words(image, cluster, _ALIGNER_BLOCKS + 4 * aligner, 1)[0]
-    return ((code & _OFFSET) + 116 + 4 * aligner) % _BLOCKS if code & _VALID else None
+    return ((code & _OFFSET) + 116 + 4 * aligner) % _BLOCKS if code & VALID else None
 
 
 def apu_blocks(image: ChipImage, cluster: int, apu: int) -> frozenset[int]:
     """The data memory blocks that an APU writes."""
     codes = _words(image, cluster, _APU_BLOCKS + 16 * apu, 4)
-    return frozenset(((code & _OFFSET) + 116 + (32 * apu + 2) // 5) % _BLOCKS for code in codes if code & _VALID)
+    return frozenset(((code & _OFFSET) + 116 + (32 * apu + 2) // 5) % _BLOCKS for code in codes if code & VALID)
 
 
 def buffer_blocks(image: ChipImage, cluster: int, buffer: int) -> frozenset[int]:
     """The data memory blocks that an input buffer writes."""
     codes = _words(image, cluster, _BUFFER_BLOCKS + 16 * buffer, 4)
-    return frozenset(((code & _OFFSET) + 112 + 16 * buffer) % _BLOCKS for code in codes if code & _VALID)
+    return frozenset(((code & _OFFSET) + 112 + 16 * buffer) % _BLOCKS for code in codes if code & VALID)
 
 
 def _words(image: ChipImage, cluster: int, offset: int, count: int) -> list[int]:
@@ -103,6 +103,6 @@ def _words(image: ChipImage, cluster: int, offset: int, count: int) -> list[int]
 def _owned(codes: list[int], slots: list[int], place: Callable[[int], int]) -> dict[int, list[int]]:
     found: dict[int, list[tuple[int, int]]] = {}
     for unit, code in enumerate(codes):
-        if code & _VALID:
+        if code & VALID:
             found.setdefault(((code & _OFFSET) + place(unit)) % LCUS, []).append((slots[unit] & _OFFSET, unit))
     return {lcu: [unit for _, unit in sorted(units)] for lcu, units in found.items()}

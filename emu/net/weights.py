@@ -23,7 +23,7 @@ Int16s = NDArray[np.int16]
 
 OUTPUTS = 8  # of one group: the outputs of a weight word
 _ALIGNMENT = 64
-_INTERLEAVED = (0, 2, 4, 6, 1, 3, 5, 7)  # which output each byte of a convolution's weight word is for
+INTERLEAVED = (0, 2, 4, 6, 1, 3, 5, 7)  # which output each byte of a convolution's weight word is for
 _BIAS = {Kind.DENSE: 64}  # bytes of bias lines of one group
 _CONV_BIAS = 128
 _SIDES = (1, 3, 5, 7)
@@ -165,7 +165,7 @@ def conv_weights(image: ChipImage, registers: LcuRegisters, plan: Plan, runs: Se
     kernels, biases = [], []
     for slot, (_, memory) in enumerate(memories(image, registers)):
         words = _words(registers, memory, runs[slot] if runs else None)
-        kernels.append(_laid(words, plan, passes)[:, :, np.argsort(_INTERLEAVED)])
+        kernels.append(_laid(words, plan, passes)[:, :, np.argsort(INTERLEAVED)])
         biases.append(_bias_lines(memory, registers.groups).reshape(passes, plan.groups, OUTPUTS))
     # every pass goes over all sub-clusters before the next begins; those with an APU each have parts of their own
     axis = 0 if len(registers.units.apus) > 1 else 1
@@ -234,7 +234,7 @@ def scale_weights(image: ChipImage, registers: LcuRegisters) -> Weights:
     kernels, biases = [], []
     for _, memory in memories(image, registers):
         words = _words(registers, memory, None)
-        kernels.append(words[:, np.argsort(_INTERLEAVED)].reshape(-1))
+        kernels.append(words[:, np.argsort(INTERLEAVED)].reshape(-1))
         biases.append(_bias_lines(memory, registers.groups))
     return Weights(np.concatenate(kernels), np.concatenate(biases))
 

@@ -27,6 +27,7 @@ from emu.sequencer.layers import EdgeLayer, edge_layers
 from emu.sequencer.lower import Lowered, lower
 from emu.sequencer.options import CompileOptions
 from emu.sequencer.program import (
+    MAX_CONTEXTS,
     ActionListRecord,
     BoundaryStream,
     ComputeFigures,
@@ -44,7 +45,6 @@ from emu.wire.headers import ApplicationHeader
 from emu.wire.lists import Entry
 from emu.wire.wire import Wire, wire_of
 
-MAX_CONTEXTS = 1024  # with the three that are not dynamic (hef-compile.md 1)
 CHUNK_SIZE = 1461  # CONTEXT_NETWORK_DATA_SINGLE_CONTROL_MAX_SIZE (firmware-actions.md 4)
 _MAX_NETWORKS = 0xFF
 _MAX_RECORD = 4096  # data bytes of an action list record in DDR (firmware-actions.md 4)

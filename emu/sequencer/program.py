@@ -25,6 +25,8 @@ from emu.wire.control import (
 from emu.wire.lists import Located
 from emu.wire.wire import wire_of
 
+MAX_CONTEXTS = 1024  # with the three that are not dynamic (hef-compile.md 1)
+
 
 class ContextType(IntEnum):
     """Context types on the wire (firmware-actions.md 4)."""

@@ -15,8 +15,8 @@ from typing import Any, cast
 
 from emu.chips.runtimes import device_profile
 from emu.errors import HailoError, OutputError, UsageError
+from emu.hw.config.addresses import CLUSTER_BASE, CLUSTER_STRIDE
 from emu.hw.device import Device
-from emu.hw.memory import CLUSTER_BASE, CLUSTER_STRIDE
 from emu.server.service import Service
 from emu.wire.control import MAX_MESSAGE_SIZE, Opcode, Request, decode_request, encode_response
 from emu.wire.messages import MAX_MEMORY_CHUNK

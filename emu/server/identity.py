@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from emu.chips.chips import Profile
+from emu.chips.chips import EXTENDED_CONTEXT_SWITCH_BUFFER, Profile
 from emu.schemas import hrpc_pb2 as messages
 
 # the client copies these into arrays without a check
@@ -14,7 +14,6 @@ SOC_ID, MAC_ADDRESS, UNIT_LEVEL_TRACKING_ID, SOC_PM_VALUES = 32, 6, 12, 24
 
 RAM_BYTES = 8 << 30  # guessed: the memory of an AI HAT+ 2
 
-_EXTENDED_CONTEXT_SWITCH_BUFFER = 1 << 29  # silicon-facts.md a: IDENTIFY
 _ETHERNET, _MIPI, _PCIE, _CURRENT_MONITORING, _MDIO = (1 << bit for bit in range(5))  # eth-control.md, opcode 51
 
 
@@ -28,7 +27,7 @@ def identity(profile: Profile) -> messages.DeviceIdentityProto:
         logger_version=facts.logger_version,
         board_name=_bounded(facts.board_name, MAX_BOARD_NAME),
         is_release=True,
-        extended_context_switch_buffer=bool(facts.app_firmware_flags & _EXTENDED_CONTEXT_SWITCH_BUFFER),
+        extended_context_switch_buffer=bool(facts.app_firmware_flags & EXTENDED_CONTEXT_SWITCH_BUFFER),
         device_architecture=cast(Any, facts.device_architecture),
         product_name=_bounded(f"EMULATED {facts.board_name.upper()}", MAX_PRODUCT_NAME),
     )

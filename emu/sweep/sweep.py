@@ -10,11 +10,10 @@ from msgspec import Struct
 
 from emu.errors import OutputError, UsageError
 from emu.files import is_folder, is_regular
+from emu.recognise import HEF_MAGIC
 from emu.sweep.pools import Results, Work, run_here, run_processes
 from emu.sweep.table import Row
 from emu.sweep.work import Task, run_task
-
-HEF_MAGIC = b"\x01HEF"
 
 
 class UnfinishedError(OutputError):

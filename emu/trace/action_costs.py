@@ -13,10 +13,9 @@ from statistics import median
 
 from msgspec import Struct
 
-from emu.trace.fw_actions import FirmwareProfile, StampedAction, StampedContext
+from emu.trace.fw_actions import CYCLES, FirmwareProfile, StampedAction, StampedContext
 from emu.wire.actions import ActionType, Role, Target, having
 
-_CYCLES = 1 << 32
 _WAITS = (
     frozenset().union(*(having(waits_for=target) for target in Target))
     | having(role=Role.WAIT)
@@ -58,7 +57,7 @@ def _durations(context: StampedContext) -> Iterator[tuple[ActionType, float]]:
         actions = list(group)
         kind = actions[0].type
         if before is not None and (kind not in _WAITS or kind is kind_before):
-            cycles = ((stamp[0] - before) % _CYCLES) / len(actions)
+            cycles = ((stamp[0] - before) % CYCLES) / len(actions)
             yield from [(kind, cycles)] * len(actions)
         before, kind_before = stamp[0], kind
 

@@ -18,7 +18,7 @@ from emu.files import read_document, shown
 from emu.trace.sinks.fw_actions import VERSION, type_name
 from emu.wire.actions import ActionType
 
-_CYCLES = 1 << 32  # time stamps are 32 bits
+CYCLES = 1 << 32  # time stamps are 32 bits
 _TYPES = {type_name(kind): kind for kind in ActionType}
 _SAYS_PROFILE = re.compile(rb'\s*\{\s*"version"\s*:\s*"[^"]{1,20}"\s*,\s*"creation_time"\s*:')
 
@@ -140,7 +140,7 @@ class _Reader:
             name = self._get(action, "type", str, where)
             self._require(name in _TYPES, f"{where} has the unknown type {name[:40]!r}")
             stamp = self._get(action, "timestamp", int, where)
-            self._require(0 <= stamp < _CYCLES, f"the timestamp of {where} does not fit 32 bits")
+            self._require(0 <= stamp < CYCLES, f"the timestamp of {where} does not fit 32 bits")
             sub = action.get("sub_action_index", -1)
             self._require(type(sub) is int and sub >= -1, f"sub_action_index of {where}")
             data = self._get(action, "data", dict, where)

@@ -14,13 +14,12 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from emu.trace.fw_actions import FirmwareProfile, StampedAction, StampedContext, StampedRun
+from emu.trace.fw_actions import CYCLES, FirmwareProfile, StampedAction, StampedContext, StampedRun
 from emu.trace.sinks.fw_actions import UNKNOWN
 from emu.trace.stamped import listed
 
 MOST = 1000
 """Differences of a list that are kept; `more` counts the rest."""
-_CYCLES = 1 << 32
 _MOST_PAIRS = 4_000_000  # of two lists that are aligned; longer ones are compared place by place
 
 
@@ -111,7 +110,7 @@ class _Side(Struct):
 
     def total(self) -> float | None:
         stamps = [one.timestamp for one in self.actions if one.timestamp]
-        return ((stamps[-1] - stamps[0]) % _CYCLES) * self.tick_ns if stamps else None
+        return ((stamps[-1] - stamps[0]) % CYCLES) * self.tick_ns if stamps else None
 
     def together(self, at: int) -> int:
         """How many actions from this one on share its stamp as parts of one REPEATED."""
@@ -135,7 +134,7 @@ def _steps(actions: Sequence[StampedAction], cycle_mhz: int) -> Iterator[float |
     before = 0
     for one in actions:
         known = one.timestamp and before
-        yield ((one.timestamp - before) % _CYCLES) * 1000 / cycle_mhz if known else None
+        yield ((one.timestamp - before) % CYCLES) * 1000 / cycle_mhz if known else None
         before = one.timestamp or before
 
 

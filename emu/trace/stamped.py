@@ -13,7 +13,7 @@ from typing import Any
 from emu.errors import HailoError, HailoStatus
 from emu.files import shown
 from emu.trace.events import Kind
-from emu.trace.fw_actions import FirmwareProfile, StampedAction, StampedContext, StampedRun, read_fw_actions
+from emu.trace.fw_actions import CYCLES, FirmwareProfile, StampedAction, StampedContext, StampedRun, read_fw_actions
 from emu.trace.reader import Record, TraceReader
 from emu.trace.sinks.fw_actions import UNKNOWN, data_of
 from emu.wire.actions import ACTIONS, ActionType
@@ -22,7 +22,6 @@ from emu.wire.wire import Wire, wire_of
 KINDS = frozenset({Kind.CONTEXT_BEGIN.value, Kind.CONTEXT_END.value, Kind.ACTION.value})
 """The kinds of records that a profile gives."""
 MEASURED = 2  # the third batch, as HailoRT measures it (fw-trace.md 6.1)
-_CYCLES = 1 << 32
 _MAX_VALUE = 1 << 32
 
 
@@ -59,7 +58,7 @@ def records(profile: FirmwareProfile, runtime: str, name: str) -> Iterator[Recor
             for position, (index, one) in enumerate(executed):
                 # stamps are 32 bits of a counter that goes round; one that goes back stays one that goes back
                 if before is not None:
-                    cycles += (one.timestamp - before + _CYCLES // 2) % _CYCLES - _CYCLES // 2
+                    cycles += (one.timestamp - before + CYCLES // 2) % CYCLES - CYCLES // 2
                 before = one.timestamp
                 ns = max(0, cycles) * 1000 // profile.cycle_mhz
                 if not position:
@@ -148,7 +147,7 @@ def _stamped(record: Record, wire: Wire, mhz: int) -> StampedAction:
     made = wire.lists.classes[ActionType[record["action"]]]
     arguments: dict[str, Any] = record.get("arguments", {})
     action = made(*[arguments[name] for name in made.NAMES])
-    cycles = record["ns"] * mhz // 1000 % _CYCLES
+    cycles = record["ns"] * mhz // 1000 % CYCLES
     return StampedAction(action.type, 0, cycles or 1, UNKNOWN, data_of(action, wire.name))
 
 

@@ -7,8 +7,9 @@ import struct
 
 import pytest
 
+from emu.hw.config.addresses import CLUSTER_BASE
 from emu.hw.config.ccw import decode_run
-from emu.hw.memory import CLUSTER_BASE, AddressSpace, regions
+from emu.hw.memory import AddressSpace, regions
 from emu.hw.registers import Register, Registers
 from tests.hw.lists import PAGE, act, single
 from tests.hw.test_config import hailo8

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from emu.dataflow.formats import Buffer, Bytes
 from emu.dataflow.postprocess.base import OpInput, PostProcess
 from emu.dataflow.quantize import Codes, dtype_of
+from emu.dataflow.reorder import F8CR_BLOCK
 from emu.errors import HailoError, HailoStatus
 from emu.hef.formats import Format, FormatOrder, FormatType, Shape, frame_size
 
-_F8CR_BLOCK = 8
 # features that an output type may have to number; one less than it could (known-bugs.md 32)
 _MAX_FEATURES = {FormatType.UINT8: 255, FormatType.UINT16: 65535, FormatType.FLOAT32: 1 << 24}
 _OUTPUT_ORDERS = {
@@ -69,12 +69,12 @@ class Argmax(PostProcess):
     def _f8cr_indices(self, codes: Codes) -> NDArray[np.intp]:
         """All 8 features of every block but the last, of that features % 8: none if it is full (known-bugs.md 30)."""
         shape, padded = self.layer.shape, self.layer.padded_shape
-        blocks = padded.features // _F8CR_BLOCK
+        blocks = padded.features // F8CR_BLOCK
         rows = codes[: padded.elements].reshape(padded.height, padded.width * padded.features)
-        rows = rows[:, : blocks * _F8CR_BLOCK * padded.width]
-        grid = rows.reshape(padded.height, blocks, padded.width, _F8CR_BLOCK).transpose(0, 2, 1, 3)
-        features = (blocks - 1) * _F8CR_BLOCK + shape.features % _F8CR_BLOCK
-        pixels = grid.reshape(padded.height, padded.width, blocks * _F8CR_BLOCK)[: shape.height, : shape.width]
+        rows = rows[:, : blocks * F8CR_BLOCK * padded.width]
+        grid = rows.reshape(padded.height, blocks, padded.width, F8CR_BLOCK).transpose(0, 2, 1, 3)
+        features = (blocks - 1) * F8CR_BLOCK + shape.features % F8CR_BLOCK
+        pixels = grid.reshape(padded.height, padded.width, blocks * F8CR_BLOCK)[: shape.height, : shape.width]
         # without any feature the first element is still the maximum so far
         return _first_maximum(pixels[:, :, : max(features, 1)])
 

@@ -59,7 +59,7 @@ from emu.hailo_platform.exceptions import (
 from emu.hailo_platform.hef import HEF
 from emu.hailo_platform.infer_model import InferModel
 from emu.hailo_platform.infer_vstreams import InferVStreams
-from emu.hailo_platform.infos import BBOX_PARAMS, BBOX_WITH_MASK_PARAMS
+from emu.hailo_platform.infos import BBOX_WITH_MASK_PARAMS
 from emu.hailo_platform.logger import default_logger
 from emu.hailo_platform.network import ActivatedNetwork, ActivatedNetworkContextManager, ConfiguredNetwork
 from emu.hailo_platform.nms import Detection, DetectionWithByteMask
@@ -76,6 +76,7 @@ from emu.hailo_platform.pyhailort._pyhailort import get_status_message
 from emu.hailo_platform.transforms import HailoRTTransformUtils
 from emu.hailo_platform.vdevice import VDevice
 from emu.hailo_platform.vstreams import InputVStream, InputVStreams, OutputVStream, OutputVStreams
+from emu.hef.formats import BBOX_PARAMS
 
 __all__ = [
     "BBOX_PARAMS",

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from emu.hw.config.addresses import L3, L3_BLOCK, L3_COMPRESSED, LCU_BASE, LCU_STRIDE, MAPS
+from emu.hw.config.commands import COMMAND_OFFSET
 from emu.hw.config.compression import SYMBOLS, compress
 from emu.hw.config.crc import instruction_codes, record_crcs
 from emu.hw.config.packets import HAILO8_END
@@ -21,7 +22,6 @@ from emu.sequencer.configuration import HAILO1XH, HAILO8
 
 _COMPRESSED, _CONSTANT, _FENCE, _REGISTER, _NOT_SUB_CLUSTER = 1 << 12, 1 << 11, 1 << 3, 1 << 2, 1 << 13
 _TRIGGER_OFFSET = 0x7FC0  # of the record that a trigger starts at: NOPs and a link (chip-config.md 3)
-_COMMAND_OFFSET = 0xF00250
 _MOST_HAILO8 = 4 << 16  # bytes of a record
 
 
@@ -65,7 +65,7 @@ def raised(family: str, interrupt: int) -> bytes:
 def command(cluster: int, phase: int, block: int, next_slot: int, slot: int, *, fence: bool = False) -> bytes:
     """1xh: a write to the command register of a cluster (units.md 3)."""
     value = phase << 28 | block << 10 | next_slot << 5 | slot
-    return register(HAILO1XH, MAPS[HAILO1XH].window(cluster) + _COMMAND_OFFSET, value, fence=fence)
+    return register(HAILO1XH, MAPS[HAILO1XH].window(cluster) + COMMAND_OFFSET, value, fence=fence)
 
 
 # --- compression ----------------------------------------------------------------------------------------------------

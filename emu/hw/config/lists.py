@@ -28,14 +28,13 @@ from emu.sequencer.configuration import (
     WriteData,
 )
 from emu.sequencer.program import ContextType
-from emu.wire.actions import ActionType, HostBufferInfo, Role, having
+from emu.wire.actions import DATA_FROM_ACTION, ActionType, HostBufferInfo, Role, having
 
 if TYPE_CHECKING:
     from emu.hw.application import Application, Context
 
 _MASK32 = 0xFFFFFFFF
 _OPENS = having(role=Role.OPEN)
-_DATA_FROM_ACTION = 0
 _UNKNOWN = -1  # connection of an edge layer
 
 
@@ -156,5 +155,5 @@ def _unit_steps(kind: ActionType, a: Any) -> Iterable[Step]:
     elif kind is ActionType.LCU_INTERRUPT:
         yield LcuInterrupt(a.packed_lcu_id >> 4, a.packed_lcu_id & 15)
     elif kind is ActionType.WRITE_DATA_BY_TYPE:
-        known = a.data_type == _DATA_FROM_ACTION and not a.shift and a.mask == _MASK32
+        known = a.data_type == DATA_FROM_ACTION and not a.shift and a.mask == _MASK32
         yield WriteData(a.address, (a.data & _MASK32).to_bytes(4, "little") if known else None)

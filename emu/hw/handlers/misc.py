@@ -8,12 +8,10 @@ from emu.hw.execution import Execution
 from emu.hw.handlers.units import check_network
 from emu.hw.waits import Wait, never
 from emu.trace.hazards import Hazard
-from emu.wire.actions import Halt, Sleep, WriteDataByType
+from emu.wire.actions import DATA_BATCH_SIZE, DATA_FROM_ACTION, Halt, Sleep, WriteDataByType
 from emu.wire.status import FirmwareStatus as S
 from emu.wire.status import require
 
-DATA_FROM_ACTION = 0
-DATA_BATCH_SIZE = 1
 WORD = 0xFFFFFFFF
 MINIMAL_SLEEP_US = 1000  # hef-compile.md 2.2: shorter ones are refused by the runtime
 

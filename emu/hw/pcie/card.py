@@ -23,7 +23,7 @@ from emu.hw.pcie import layout
 from emu.hw.pcie.boot import Boot
 from emu.hw.pcie.declare import ALL_ONES, WORD, Bar, Place, RegisterFaultError, written
 from emu.hw.pcie.layout import CONFIG, FIRMWARE, Ring, Software
-from emu.hw.pcie.mailboxes import Mailboxes, digest
+from emu.hw.pcie.mailboxes import Mailboxes
 from emu.hw.probe import Access, Probe
 from emu.hw.unit import Unit
 from emu.hw.vdma import Channel, Vdma
@@ -374,7 +374,7 @@ class PcieCard(Unit):
         mailboxes = self._mailboxes
         sum_, length = layout.HEAD.unpack(mailboxes.read(layout.REQUEST, layout.HEAD.size))
         message = mailboxes.read(layout.REQUEST + layout.HEAD.size, length)
-        if length > layout.MOST_REQUEST or sum_ != digest(message):
+        if length > layout.MOST_REQUEST or sum_ != layout.message_digest(message):
             what = f"a control message of {length} bytes whose MD5 or size is wrong: what comes of it is not known"
             raise RegisterFaultError(what, FIRMWARE, layout.DOORBELL)
         mailboxes.leave(layout.REPLY, self._chip.control(message))

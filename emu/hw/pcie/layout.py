@@ -6,6 +6,7 @@ half of the channels, of which one print is known, cannot be accessed.
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntFlag
@@ -46,6 +47,11 @@ DOORBELL = 0x1684
 LOGS = (0x2000, 0x3000)  # of the app CPU and of the core CPU
 CONTROL_SECTION = 0x60000000  # device address behind the mailboxes
 BLOCK_SECTION = 0x200000  # device address behind the doorbell
+
+
+def message_digest(message: bytes) -> bytes:
+    """By which both sides know a whole message, request or reply."""
+    return hashlib.md5(message, usedforsecurity=False).digest()
 
 
 class Page(Protocol):

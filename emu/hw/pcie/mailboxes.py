@@ -6,8 +6,6 @@ MD5, when somebody does.
 
 from __future__ import annotations
 
-import hashlib
-
 from emu.hw.pcie import layout
 
 
@@ -38,11 +36,6 @@ class Mailboxes:
     def _lay_out(self) -> None:
         for offset, messages in self._left.items():
             for message, filling in messages:
-                data = layout.HEAD.pack(digest(message), len(message)) + message + filling
+                data = layout.HEAD.pack(layout.message_digest(message), len(message)) + message + filling
                 self._page[offset : offset + len(data)] = data
         self._left.clear()
-
-
-def digest(message: bytes) -> bytes:
-    """By which both sides know a whole message."""
-    return hashlib.md5(message, usedforsecurity=False).digest()

@@ -64,6 +64,8 @@ from emu.wire.actions.edge_layers import (
     WaitForCacheUpdated,
 )
 from emu.wire.actions.units import (
+    DATA_BATCH_SIZE,
+    DATA_FROM_ACTION,
     ActivateCfgChannel,
     ApplicationChangeInterrupt,
     DeactivateCfgChannel,
@@ -88,6 +90,8 @@ __all__ = [
     "ACTIONS",
     "CHANNEL",
     "CLUSTER",
+    "DATA_BATCH_SIZE",
+    "DATA_FROM_ACTION",
     "HOST_BUFFER",
     "LCU",
     "REG_INFO_FIELDS",

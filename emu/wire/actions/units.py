@@ -81,6 +81,9 @@ class ModuleConfigDoneInterrupt(
     module_index: int = U8
 
 
+DATA_FROM_ACTION, DATA_BATCH_SIZE = 0, 1  # data_type of WRITE_DATA_BY_TYPE (hef-compile.md 2.2.2)
+
+
 class WriteDataByType(
     Action, type=ActionType.WRITE_DATA_BY_TYPE, role=Role.BARRIER, repeatable=False, starts=None, waits_for=None
 ):
