@@ -23,7 +23,7 @@ _LONGEST_NAME = 255  # bytes of a file name on the file systems in use
 _PART_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _BUFFER = 1 << 17
 # names of what this process was given open
-_STANDARD = {"/dev/stdout": 1, "/dev/stderr": 2}
+_STANDARD = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
 _NUMBERED = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
 
 
@@ -53,7 +53,7 @@ class Output:
     """One output file, opened at once and complete at `commit`.
 
     A regular file is written beside its final name (`.part`, locked against a second writer) and renamed when whole; a
-    device, a pipe, and what the process was given open (`/dev/stdout`, `/dev/fd/3`) are written directly. As a context
+    device, a pipe, and what the process was given open (`-` for stdout, `/dev/fd/3`) are written directly. As a context
     manager it commits at the end, after a FirmwareError too (what a stopped device did is all there is to tell), and
     otherwise leaves what stood there before.
 

@@ -243,12 +243,13 @@ def program(*arguments: str, **streams: Any) -> subprocess.CompletedProcess[byte
     return subprocess.run([sys.executable, "-m", "emu", *arguments], cwd=ROOT, stderr=subprocess.PIPE, **streams)
 
 
+@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
 @pytest.mark.parametrize("option", ["--trace={}", "--outputs={}", "--dump-memory={}"])
-def test_stdout_by_its_name_holds_the_output_and_what_is_said(tmp_path: Path, option: str) -> None:
+def test_stdout_by_its_name_holds_the_output_and_what_is_said(tmp_path: Path, option: str, name: str) -> None:
     """In a file too, which is neither begun anew nor replaced."""
     plain = program("run", HEF, option.format(tmp_path / "file"), stdout=subprocess.PIPE)
     whole = (tmp_path / "file").read_bytes() + plain.stdout
-    assert program("run", HEF, option.format("/dev/stdout"), stdout=subprocess.PIPE).stdout == whole
+    assert program("run", HEF, option.format(name), stdout=subprocess.PIPE).stdout == whole
     with (tmp_path / "both").open("wb") as both:
         both.write(b"before\n")
         both.flush()
