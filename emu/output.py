@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import io
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -13,13 +15,16 @@ from types import TracebackType
 from typing import BinaryIO, TextIO
 
 from emu.errors import FirmwareError, OutputError
-from emu.files import shown
+from emu.files import is_regular, is_there, shown
 from emu.interrupts import at_forced_end
 
 PART_SUFFIX = ".part"
 _LONGEST_NAME = 255  # bytes of a file name on the file systems in use
 _PART_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _BUFFER = 1 << 17
+# names of what this process was given open
+_STANDARD = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
+_NUMBERED = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
 
 
 on_commit: list[Callable[[Path, int], None]] = []
@@ -47,22 +52,26 @@ def bytes_so_far() -> int:
 class Output:
     """One output file, opened at once and complete at `commit`.
 
-    A regular file is written beside its final name (`.part`, locked against a second writer) and renamed when whole;
-    a device or pipe is written directly. As a context manager it commits at the end, after a FirmwareError too (what a
-    stopped device did is all there is to tell), and otherwise leaves what stood there before.
+    A regular file is written beside its final name (`.part`, locked against a second writer) and renamed when whole; a
+    device, a pipe, and what the process was given open (`-` for stdout, `/dev/fd/3`) are written directly. As a context
+    manager it commits at the end, after a FirmwareError too (what a stopped device did is all there is to tell), and
+    otherwise leaves what stood there before.
 
-    Raises OutputError, with the path as it was given, for whatever the system refuses. `wait`: for another writer to
-    finish instead of refusing: what is written is then made of what that one wrote.
+    Raises OutputError, with the path as it was given, for whatever the system refuses, and BrokenPipeError where nobody
+    reads a pipe any more. One that `fails_at_end` raises in `commit` alone, for who writes cannot stop, and a reader
+    that has gone is no failure of it. `wait`: for another writer to finish instead of refusing: what is written is then
+    made of what that one wrote.
     """
 
-    def __init__(self, path: str | Path, *, wait: bool = False) -> None:
+    def __init__(self, path: str | Path, *, wait: bool = False, fails_at_end: bool = False) -> None:
         self.path = Path(path)
         self._wait = wait
         self._part: Path | None = None
         self._text: TextIO | None = None
         self._spool: BinaryIO | None = None
         descriptor = self._open()
-        self.stream: BinaryIO = io.BufferedWriter(_Reporting(descriptor, self.path), _BUFFER)
+        self._raw = _Reporting(descriptor, self.path, fails_at_end)
+        self.stream: BinaryIO = io.BufferedWriter(self._raw, _BUFFER)
 
     def text(self) -> TextIO:
         """The same stream for text: UTF-8, lines end in LF."""
@@ -93,12 +102,16 @@ class Output:
                 self._spool.seek(0)
                 shutil.copyfileobj(self._spool, self.stream)
             (self._text or self.stream).flush()
+            if self._raw.failure is not None:
+                raise self._raw.failure
             for told in on_commit:
                 told(self.path, os.fstat(self.stream.fileno()).st_size)
             if self._part is not None:
                 self._part.replace(self._final)
                 _parts.discard(self._part)
                 self._part = None
+        except BrokenPipeError:
+            raise
         except OSError as error:
             raise _refusal(self.path, error) from error
         finally:
@@ -129,15 +142,18 @@ class Output:
 
     def _open(self) -> int:
         try:
-            # a link stays: what it points to is replaced
-            self._final = Path(os.path.realpath(self.path))
+            given = _given_open(str(self.path))
+            if given is not None:
+                return _duplicate(given)
             try:
-                mode = self._final.stat().st_mode
+                mode = self.path.stat().st_mode
             except FileNotFoundError:
                 mode = None
             if mode is not None and not stat.S_ISREG(mode):
-                # without a reader a pipe would be waited for
-                return os.open(self._final, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+                # by the name that was given: a link of /proc to a pipe leads to no other. A fifo waits for its reader
+                return os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+            # a link stays: what it points to is replaced
+            self._final = Path(os.path.realpath(self.path))
             if mode is not None and not os.access(self._final, os.W_OK):
                 raise PermissionError(0, "permission denied")
             descriptor, self._part = _locked(_part_name(self._final), self._wait)
@@ -155,12 +171,14 @@ class Output:
 
 
 class _Reporting(io.FileIO):
-    """A descriptor whose failing writes name the path that the user gave."""
+    """A descriptor whose failing writes name the path that the user gave; `failure` is one that is not raised yet."""
 
-    def __init__(self, descriptor: int, path: Path) -> None:
+    def __init__(self, descriptor: int, path: Path, fails_at_end: bool = False) -> None:
         os.set_blocking(descriptor, True)
         super().__init__(descriptor, "wb")
         self._path = path
+        self._fails_at_end = fails_at_end
+        self.failure: OutputError | None = None
 
     def tell(self) -> int:
         # a device or pipe may answer anything, and writers of archives believe it
@@ -169,10 +187,20 @@ class _Reporting(io.FileIO):
         return super().tell()
 
     def write(self, data: object, /) -> int:
+        size = memoryview(data).nbytes  # type: ignore[arg-type]  # io's own signature is narrower than what it takes
+        if self.failure is not None:
+            return size
         try:
-            return super().write(data)  # type: ignore[arg-type]  # io's own signature is narrower than what it takes
+            return super().write(data)  # type: ignore[arg-type]
+        except BrokenPipeError:
+            # no refusal: whoever read has seen enough, as of stdout
+            if not self._fails_at_end:
+                raise
         except OSError as error:
-            raise _refusal(self._path, error) from error
+            self.failure = _refusal(self._path, error)
+            if not self._fails_at_end:
+                raise self.failure from error
+        return size
 
 
 def write(path: str | Path, pieces: bytes | str | Iterable[bytes | memoryview]) -> None:
@@ -187,6 +215,11 @@ def write(path: str | Path, pieces: bytes | str | Iterable[bytes | memoryview]) 
                 output.stream.write(piece)
 
 
+def is_stream(path: str | Path) -> bool:
+    """Whether an output of that name is written directly: it has no place, beside which something else could stand."""
+    return _given_open(str(path)) is not None or (is_there(path) and not is_regular(path))
+
+
 def make_folder(path: str | Path) -> Path:
     """The folder, made with its parents where it is missing. OutputError where that fails."""
     folder = Path(path)
@@ -195,6 +228,22 @@ def make_folder(path: str | Path) -> Path:
     except (OSError, ValueError) as error:
         raise _refusal(folder, error) from error
     return folder
+
+
+def _given_open(name: str) -> int | None:
+    """The descriptor that a name means; None: it means none."""
+    numbered = _NUMBERED.fullmatch(name)
+    return _STANDARD.get(name) if numbered is None else int(numbered[1])
+
+
+def _duplicate(number: int) -> int:
+    """Another descriptor for what one leads to: opened by its name a file would begin anew, and a socket not open.
+
+    OSError where it takes no writing.
+    """
+    if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC)
 
 
 def _part_name(final: Path) -> Path:

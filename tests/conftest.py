@@ -44,6 +44,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    gc.freeze()  # pytest has looked for the last time; the end of the process would walk all of it twice for nothing
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     if not (SHARED / "README.md").exists():

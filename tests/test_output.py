@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -90,13 +91,14 @@ def test_names_that_are_no_utf8(tmp_path: Path) -> None:
     assert "\\xff/y" in refusal.value.line() and refusal.value.line().isprintable()
 
 
-@pytest.mark.parametrize("name", ["missing/a", "n" * 256, "n" * 300, "file/a", "nul\0", "pipe"])
+@pytest.mark.parametrize("name", ["missing/a", "n" * 256, "n" * 300, "file/a", "nul\0", "socket"])
 def test_what_cannot_be_opened_is_refused_with_the_path_as_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("file").touch()
-    os.mkfifo("pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
     with pytest.raises(OutputError) as refusal:
         Output(name)
     assert refusal.value.exit_code == 7 and refusal.value.number == 14

@@ -16,7 +16,7 @@ from emu.hef.container import Container
 from emu.hef.hef import open_hef
 from emu.hef.runtime import runtimes
 from emu.hef.source import open_source
-from emu.output import Output
+from emu.output import Output, is_stream
 
 BULK_SUFFIX = ".bin"
 
@@ -44,6 +44,8 @@ def command(model: str, output: str | None, chip: bool, force: bool) -> None:
     source = open_model(model).source
     container = Container(open_source(source)) if force else _open(source)
     path = output_path(output)
+    if is_stream(path):
+        raise CommandLineError(f"{shown(path)} is no file, and the bulk bytes go into one beside it: -o X.yaml")
     if path.suffix == BULK_SUFFIX:
         raise CommandLineError(f"{path} is where the bulk bytes go: choose another suffix than {BULK_SUFFIX}")
     bulk = output_path(str(path.with_suffix(BULK_SUFFIX)))

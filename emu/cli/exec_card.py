@@ -199,7 +199,8 @@ def _tracer(options: ExecCard, path: str, registers: bool, files: ExitStack) -> 
     from emu.trace.events import Header
     from emu.trace.tracer import Tracer
 
-    output = files.enter_context(Output(output_path(path)))
+    # the program is the user's: it waits for a device that goes on, whoever reads how
+    output = files.enter_context(Output(output_path(path), fails_at_end=True))
     profile = chips.load(options.device, options.clock_mhz, options.link)
 
     def sink(header: Header) -> Sink:

@@ -276,9 +276,13 @@ class Application:
         sent = self._sent - self._activated_at
         if self.stop_at is not None and self.stop_at > self._finished:
             sent = min(sent, self.stop_at - self._activated_at)
-        if not self._pending:
-            return sent
-        return min(sent, self._pending[0].first + self._pending[0].count - self._activated_at)
+        return min(sent, self.first_end)
+
+    @property
+    def first_end(self) -> int:
+        """The frame since the activation with which the first of the frames that were submitted together are done."""
+        first = self._pending[0] if self._pending else None
+        return self._submitted - self._activated_at if first is None else first.first + first.count - self._activated_at
 
     def begin_measurement(self, frames: int) -> None:
         """The frames submitted next, `frames` of them, are measured on their own."""

@@ -79,10 +79,10 @@ class Checkpoint(Struct, frozen=True):
 def saving(request: RunRequest, frame: int, recipe: dict[str, str], put: Callable[[Checkpoint], None]) -> RunRequest:
     """The request of a run that gives a checkpoint to `put` once `frame` frames are delivered, of all groups together.
 
-    Where frames are advanced over instead of played, it is taken behind them, but a run that is traced plays all until
-    then; where the firmware executes a list just then, as soon as that waits. `recipe`: what has to be the same where
-    it is resumed, by name. UsageError for a frame that the run does not have, and for handlers of the user's, whose
-    state nobody knows.
+    Where frames are advanced over instead of played, it is taken behind them and those that leave early for it, but a
+    run that is traced plays all until then; where the firmware executes a list just then, as soon as that waits.
+    `recipe`: what has to be the same where it is resumed, by name. UsageError for a frame that the run does not have,
+    and for handlers of the user's, whose state nobody knows.
     """
     if frame < 1:
         raise UsageError(f"a checkpoint at frame {frame}: at least one has to be delivered")

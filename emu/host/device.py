@@ -327,8 +327,22 @@ class OpenDevice:
             if not self._step():
                 return
 
-    def _step(self) -> bool:
-        """One stretch of simulated time; False where nobody has a frame."""
+    def run_one(self) -> bool:
+        """Let one event happen, and the host do what it does then; False where it has nothing left to wait for."""
+        driven = self._driven
+        events = driven.inspection.events
+
+        def happened() -> bool:
+            return driven.inspection.events > events
+
+        if self._step(happened):
+            return True
+        if self._running is not None:
+            driven.run_until(lambda: driven.chip.resting or happened())
+        return happened()
+
+    def _step(self, pauses: Callable[[], bool] | None = None) -> bool:
+        """One stretch of simulated time, which ends early where it `pauses`; False where nobody has a frame."""
         running = self._running
         if running is None or not running.on_device:
             running = self._scheduler.choose(self.applications, self.now_ns)
@@ -341,20 +355,15 @@ class OpenDevice:
                 self._go_on(running)
             host = running.host
             assert host is not None
-            target = running.next_end
-            self._driven.run_until(lambda: host.reached(target))
+            host.heeded = running.first_end
+            reached = partial(host.reached, running.next_end)
+            self._driven.run_until(reached if pauses is None else lambda: reached() or pauses())
         except EmuError as error:
             self._running = None
             running.abort(error)
             return True
         running.collect()
         return True
-
-    def run_one(self) -> bool:
-        """Let one event happen; False where there is none."""
-        driven = self._driven
-        events = driven.inspection.events
-        return driven.chip.run_until(lambda: driven.inspection.events > events)
 
     def _enter(self, application: Application) -> None:
         """Give an application its turn on the idle device."""

@@ -222,9 +222,12 @@ class Session:
             self._finish(self._turn)
         if self.request.round_robin:
             self._take_turns()
-            return [merged(turns) for turns in self._turns], self._switches
         while (position := self._next()) is not None:
             self.run_group(self.applications[position])
+        if self._pauses:
+            raise UsageError(f"no checkpoint can be taken from frame {self.request.pause_at} on")
+        if self.request.round_robin:
+            return [merged(turns) for turns in self._turns], self._switches
         return [turns[0][0] for turns in self._turns], self._switches
 
     def _take_turns(self) -> None:
@@ -300,11 +303,12 @@ class Session:
             while True:
                 application.stop_at = self._stop_at(application)
                 device.run_until(lambda: job.done or self._pauses)
+                if job.error is None and self._pauses:
+                    self._pause(job)
                 if job.error is not None:
                     raise job.error
-                if not self._pauses:
+                if job.done:
                     break
-                self._pause()
             # what the lists still do behind the last output belongs to the run: it can fail or stall
             device.settle()
         result = self._result(application, job, application.started_ns, turn.before, turn.rounds)
@@ -346,22 +350,24 @@ class Session:
             return None
         return application.delivered + self.request.pause_at - self.delivered
 
-    def _pause(self) -> None:
-        """The moment has come as soon as the firmware stands where it can be taken up again."""
-        assert self.request.on_pause is not None
-        while True:
-            if self.device.inspection.can_go_on:
-                try:
-                    self.request.on_pause(self)
-                    break
-                except NotNowError as error:
-                    why = str(error)
-            else:
-                why = "the firmware stands between two lists"
-            if not self.device.run_one():
-                raise UsageError(f"no checkpoint can be taken from frame {self.delivered} on: {why}")
+    def _pause(self, job: Frames) -> None:
+        """The moment has come as soon as the firmware stands where it can be taken up again, in another turn maybe."""
+        while not self._can_pause():
+            if not self.device.run_one() or job.error is not None:
+                return
         self.paused = True
         self.taken.clear()
+
+    def _can_pause(self) -> bool:
+        """Whether this is the moment; who wanted it has been told."""
+        assert self.request.on_pause is not None
+        if not self.device.inspection.can_go_on:
+            return False
+        try:
+            self.request.on_pause(self)
+        except NotNowError:
+            return False
+        return True
 
     def _stored(self, application: Application) -> Stored:
         return self.device.inspection.applications[application.index]

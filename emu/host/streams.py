@@ -154,6 +154,7 @@ class Host:
         self._paced_from = (0, 0)  # the host gives one frame after the other from this instant, and this frame, on
         self._goal = 0
         self.wanted = 0  # frames that there will be since the activation, fed or not
+        self.heeded = 1 << 62  # the frame since the activation of which somebody hears as it is done
 
     def _state(self, stream: BoundaryStream) -> StreamState:
         listed = self.device.host_memory.lists.get(stream.dma_address)
@@ -284,20 +285,25 @@ class Host:
             state.written_ns, state.first_ns = processed_ns[0], told
         self._queue_output(packed, state)
 
+    @property
+    def _heeded_end(self) -> int:
+        """The frame that none is advanced over with: the last one, or one before it that somebody waits for."""
+        return min(self._goal, self.heeded)
+
     def free_frames(self, inputs: Iterable[int] | None = None) -> int:
         """Frames that will flow without the host being late: none if outputs are to be kept."""
         if self.keeps_outputs:
             return 0
         # what is queued already will be played; only frames not yet queued can be skipped
-        wanted = self.inputs if inputs is None else inputs
-        return self._goal - max((self.inputs[p].queued for p in wanted if p in self.inputs), default=self._goal)
+        wanted, end = self.inputs if inputs is None else inputs, self._heeded_end
+        return end - max((self.inputs[p].queued for p in wanted if p in self.inputs), default=end)
 
     def free_batches(self, batch: int) -> int:
         """All but one where what is left behind them is queued; else one beside those that are."""
         if self.keeps_outputs or not self.inputs:
             return 0
         states = self.inputs.values()
-        left = min([self._goal - state.done for state in states])
+        left = min([self._heeded_end - state.done for state in states])
         ahead = min([state.queued - state.done for state in states])
         batches = left // batch - 1
         if ahead >= left - batches * batch:

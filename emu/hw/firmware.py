@@ -100,6 +100,8 @@ class Firmware(ListExecution):
             return True
         if self.phase is not State.RUNNING or self.batch_switching or self.probe.breakpoints.reached is not None:
             return False
+        if not all(one.in_time for one in self.device.core.passes):
+            return False
         return self._round is not None and self.waiting is not None and self.now <= self.clock.time
 
     @property

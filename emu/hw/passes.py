@@ -119,6 +119,7 @@ class FramePass:
     the next frame cannot enter, `starved` that it is only the host that has queued none. `needs`: what has to be there
     for a frame to come out, of which it `lacks` something as of the edition `checked` of the gates; `held` says why
     frames wait inside. `crowded`: since the core was empty last a frame waited for another one, or moved beside one.
+    `added_up`: frames before that one were added up, or left ahead of their time (-1: all were played).
     `origin` is when the first frame could enter, `gate` the instant before which none does;
     `wanted` frames are a batch.
     """
@@ -146,6 +147,7 @@ class FramePass:
     starved: bool = False
     crowded: bool = False
     rebased: int = 0
+    added_up: int = -1
     cancelled: bool = False
     entering: bool = False
     entered_at: int = -1
@@ -324,7 +326,13 @@ class FramePass:
             self._planned = True
             self.core.clock.call(self.core.clock.time + frames * self.period, self._on_time)
         self.completed += frames
+        self.added_up = self.launched
         self.on_pace = self.in_step = 0
+
+    @property
+    def in_time(self) -> bool:
+        """Whether all that is inside came when it does where every frame is played."""
+        return self.completed > self.added_up
 
     @property
     def round_frames(self) -> int:

@@ -94,7 +94,7 @@ Wire: TypeAlias = Scalar | EnumOf | Text | TableOf | Vector | VectorOfTables | U
 class Field:
     """One field: `name` as the schema spells it, `attribute` as Python does (`global_` for `global`).
 
-    `slot` counts from 0; a union's is that of its table, the number lies in the slot before.
+    `slot` counts from 0; a union's is that of its table, the number lies in the slot before, which is its `first`.
     """
 
     name: str
@@ -102,6 +102,10 @@ class Field:
     slot: int
     wire: Wire
     default: Any
+    first: int = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "first", self.slot - isinstance(self.wire, Union))
 
 
 def slot(number: int, wire: Wire, default: Any, *, name: str = "") -> Any:

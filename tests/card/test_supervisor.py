@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from errno import EBADF, ECANCELED, EFAULT, EINVAL, ENOMEM, ENOTTY
 from pathlib import Path
 
@@ -52,6 +53,32 @@ def test_a_client_in_python_runs_frames(supervised: Run) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == expected_outputs(EXAMPLE, 3)
     assert done.stderr == "emu: two_context: sent as it is compiled\n"
+
+
+def test_a_reader_of_the_trace_that_leaves_ends_the_trace_alone(supervised: Run, tmp_path: Path) -> None:
+    """The device goes on: a client that waits for it would wait for ever."""
+    os.mkfifo(tmp_path / "fifo")
+
+    def read() -> None:
+        with (tmp_path / "fifo").open("rb") as fifo:
+            fifo.readline()
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    command = [sys.executable, "-m", "tests.card.ioctl_client", str(EXAMPLE), "60"]
+    done = supervised(command, "--compute", "off", "--trace", str(tmp_path / "fifo"))
+    assert (done.returncode, done.stderr) == (0, "") and len(done.stdout.splitlines()) == 60
+    reader.join()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_trace_that_finds_no_room_is_an_error_at_the_end(supervised: Run) -> None:
+    command = [sys.executable, "-m", "tests.card.ioctl_client", str(EXAMPLE), "60"]
+    done = supervised(command, "--compute", "off", "--trace", "/dev/full")
+    assert done.returncode == 7 and len(done.stdout.splitlines()) == 60
+    assert done.stderr == (
+        "emu: error: HAILO_FILE_OPERATION_FAILURE(14): cannot write /dev/full: no space left on device\n"
+    )
 
 
 def test_a_hef_is_seen_by_a_path_from_the_client_s_folder(supervised: Run, tmp_path: Path) -> None:

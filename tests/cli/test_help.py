@@ -20,6 +20,7 @@ from emu.cli.command import OWN, SECTIONS, Command, long_name
 from emu.cli.examples import EXAMPLES
 from emu.cli.main import COMMANDS
 from tests.conftest import ROOT
+from tests.processes import run_module
 
 EXAMPLE = str(ROOT / "examples" / "two_context.hef")
 INTEGRATED = str(ROOT / "tests" / "data" / "hef" / "ctr_v3_ph_ok.hef")
@@ -154,9 +155,9 @@ def completed(*words: str) -> list[str]:
         "COMP_WORDS": " ".join(["emu", *words]),
         "COMP_CWORD": str(len(words)),
     }
-    done = subprocess.run([sys.executable, "-m", "emu"], env=environment, capture_output=True, text=True, cwd=ROOT)
-    assert done.stderr == ""
-    return done.stdout.split()
+    done = run_module("emu", env=environment)
+    assert done.stderr == b""
+    return done.stdout.decode().split()
 
 
 @pytest.mark.parametrize(

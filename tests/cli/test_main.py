@@ -16,6 +16,7 @@ from emu.cli.main import main
 from emu.hef import open_hef
 from emu.hef.assembly import assemble, disassemble
 from tests.conftest import DATA, ROOT
+from tests.processes import run_module
 
 EXAMPLE = ROOT / "examples/two_context.hef"
 MODEL_COMMANDS = (["run"], ["actions"], ["estimate"], ["inspect"], ["parse-hef"])
@@ -103,9 +104,7 @@ def test_a_value_out_of_range_is_wrong_use(capfd: pytest.CaptureFixture[str], op
 @pytest.mark.parametrize("command", [*MODEL_COMMANDS, ["run", "--json"], ["actions", "--json"], ["run", "--trace"]])
 def test_an_output_that_takes_no_more_is_one_line(command: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "emu", *command, str(EXAMPLE)], stdout=full, stderr=subprocess.PIPE, cwd=ROOT
-        )
+        done = run_module("emu", *command, EXAMPLE, stdout=full)
     assert done.returncode == 7
     assert (
         done.stderr.decode()
@@ -187,12 +186,10 @@ def test_what_would_block_or_never_end_is_not_read(tmp_path: Path, command: str)
         if not Path(source).exists():
             continue
         arguments = [source if word == "{}" else word for word in command.split()]
-        done = subprocess.run(
-            [sys.executable, "-m", "emu", *arguments], capture_output=True, cwd=ROOT, timeout=30, text=True
-        )
+        done = run_module("emu", *arguments, timeout=30)
         assert done.returncode in (2, 3)
-        assert "not a regular file" in done.stdout + done.stderr
-        assert "Traceback" not in done.stderr
+        assert b"not a regular file" in done.stdout + done.stderr
+        assert b"Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -231,12 +228,7 @@ def test_names_that_no_terminal_takes(tmp_path: Path, command: str) -> None:
     pieces = assemble(description.text.replace("two_context", "zwei_\u672c"), lambda name: bulk)
     Path(os.fsdecode(model)).write_bytes(b"".join(pieces))
     name, *options = command.format(trace=tmp_path / "trace").split()
-    done = subprocess.run(
-        [sys.executable, "-m", "emu", name, model, *options],
-        capture_output=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-    )
+    done = run_module("emu", name, model, *options, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     errors = [line for line in done.stderr.splitlines() if not line.startswith((b"emu: warning: ", b"emu: note: "))]
     assert (done.returncode, errors) == (0, [])
     if "--json" in options and name != "actions":

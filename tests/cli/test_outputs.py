@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import io
+import os
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -130,3 +137,145 @@ def test_a_run_that_fails_leaves_what_stood_there(tmp_path: Path, option: str) -
         main(["run", HEF, "--inject", "stall-channel:0", *given])
     assert end.value.code == 5
     assert target.read_bytes() == b"old" and [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+# what makes no stream: bytes go beside it, or what stood there is read first; the others are told apart by a suffix
+NO_STREAM = {
+    ("disasm", "--output"): (2, "is no file, and the bulk bytes go into one beside it"),
+    ("disasm", "--output of --chip"): (2, "is no file, and the bulk bytes go into one beside it"),
+    ("run", "--coverage-file"): (3, "is not a regular file"),
+    ("exec", "--coverage-file"): (3, "is not a regular file"),
+    ("sweep", "--output"): (2, "ends in none of .csv"),
+}
+STREAMS = [
+    case
+    for case, (arguments, _) in CASES.items()
+    if "FILE" in " ".join(arguments) and case not in NO_STREAM and case[0] != "exec"
+]
+# what such a case reads, which CASES need not have: the command that makes it
+MAKES = {"coverage": ["run", HEF, "--coverage-file", "FILE"], "asm": ["disasm", HEF, "-o", "FILE"]}
+
+
+class Reader:
+    """Reads a pipe to its end beside the program."""
+
+    def __init__(self, opens: Callable[[], int]) -> None:
+        self.data = b""
+        self._opens = opens
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with os.fdopen(self._opens(), "rb") as pipe:
+            self.data = pipe.read()
+
+    def read(self) -> bytes:
+        self._thread.join()
+        return self.data
+
+
+def held(data: bytes) -> object:
+    """What a file says: members of an archive lie otherwise in one that is written from beginning to end."""
+    if not data.startswith(b"PK"):
+        return data
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def ran(arguments: list[str], place: str, capsys: pytest.CaptureFixture[str]) -> tuple[Any, str, str]:
+    with pytest.raises(SystemExit) as end:
+        main([argument.replace("FILE", place) for argument in arguments])
+    return end.value.code, *capsys.readouterr()
+
+
+@pytest.mark.parametrize("case", STREAMS, ids=" ".join)
+def test_a_pipe_gets_what_a_file_gets(
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    case: tuple[str, str],
+) -> None:
+    """One that has a name, whose reader may come later, and one that the program was given open."""
+    if case[0] == "export":
+        pytest.importorskip("onnx")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    folder, arguments = tmp_path_factory.mktemp("outputs"), CASES[case][0]
+    file, fifo = folder / "file", folder / "fifo"
+    if case[0] in MAKES:
+        made = tmp_path_factory.mktemp("made") / "made.yaml"
+        assert ran(MAKES[case[0]], str(made), capsys)[0] == 0
+        arguments = [arguments[0], str(made), *arguments[2:]]
+    # what an op of a graph took is another time in each run
+    measured = case == ("run", "--profile")
+    code, out, _ = ran(arguments, str(file), capsys)
+    assert code == 0
+    expected = file.read_bytes()
+    os.mkfifo(fifo)
+    later = Reader(lambda: os.open(fifo, os.O_RDONLY))
+    assert ran(arguments, str(fifo), capsys)[0] == 0
+    found = [later.read()]
+    for name in ("/dev/fd/{}", "/proc/self/fd/{}"):
+        reading, writing = os.pipe()
+        given = Reader(lambda reading=reading: reading)
+        try:
+            shown = ran(arguments, name.format(writing), capsys)
+        finally:
+            os.close(writing)
+        found.append(given.read())
+        assert shown[0] == 0 and (measured or shown[1] == out.replace(str(file), name.format(writing)))
+    assert all(found) if measured else [held(data) for data in found] == [held(expected)] * 3
+    assert sorted(path.name for path in folder.iterdir()) == ["fifo", "file"]
+
+
+@pytest.mark.parametrize("case", NO_STREAM, ids=" ".join)
+def test_what_makes_no_stream_says_so(capsys: pytest.CaptureFixture[str], case: tuple[str, str]) -> None:
+    arguments = [argument.replace("FILE.csv", "FILE") for argument in CASES[case][0]]
+    reading, writing = os.pipe()
+    try:
+        code, out, err = ran(arguments, f"/dev/fd/{writing}", capsys)
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert (code, out) == (NO_STREAM[case][0], "") and NO_STREAM[case][1] in err
+
+
+def program(*arguments: str, **streams: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([sys.executable, "-m", "emu", *arguments], cwd=ROOT, stderr=subprocess.PIPE, **streams)
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+@pytest.mark.parametrize("option", ["--trace={}", "--outputs={}", "--dump-memory={}"])
+def test_stdout_by_its_name_holds_the_output_and_what_is_said(tmp_path: Path, option: str, name: str) -> None:
+    """In a file too, which is neither begun anew nor replaced."""
+    plain = program("run", HEF, option.format(tmp_path / "file"), stdout=subprocess.PIPE)
+    whole = (tmp_path / "file").read_bytes() + plain.stdout
+    assert program("run", HEF, option.format(name), stdout=subprocess.PIPE).stdout == whole
+    with (tmp_path / "both").open("wb") as both:
+        both.write(b"before\n")
+        both.flush()
+        assert program("run", HEF, option.format("/dev/fd/1"), stdout=both).returncode == 0
+    assert (tmp_path / "both").read_bytes() == b"before\n" + whole
+
+
+@pytest.mark.parametrize("case", [case for case in STREAMS if case[0] not in MAKES], ids=" ".join)
+def test_a_reader_that_has_gone_ends_the_program_in_silence(
+    capfd: pytest.CaptureFixture[str], case: tuple[str, str]
+) -> None:
+    if case[0] == "export":
+        pytest.importorskip("onnx")
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        with pytest.raises(SystemExit) as end:
+            main([argument.replace("FILE", f"/dev/fd/{writing}") for argument in CASES[case][0]])
+    finally:
+        os.close(writing)
+    assert end.value.code == 0 and "error" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("number", [0, 63])
+def test_a_descriptor_that_takes_no_writing_is_refused(number: int) -> None:
+    with Path(os.devnull).open("rb") as nothing:
+        done = program("run", HEF, f"--trace=/dev/fd/{number}", stdin=nothing, stdout=subprocess.PIPE)
+    assert done.returncode == 7 and done.stdout == b""
+    assert done.stderr.decode().endswith(f": cannot write /dev/fd/{number}: bad file descriptor\n")

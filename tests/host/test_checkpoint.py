@@ -29,10 +29,14 @@ from emu.host.session import RunRequest, RunResult, run_program
 from emu.host.spec import RunSpec
 from emu.hw.faults import Fault
 from emu.sequencer.program import Program
+from emu.timing.model import Compute, GroupTiming, Traffic
+from emu.timing.passage import flow_of
 from emu.trace.events import Event
 from emu.trace.tracer import Tracer
 from tests.conftest import DATA, ROOT, SHARED, needs_shared
-from tests.hw.lists import Lists, double, single, with_ddr
+from tests.hw.lists import FRAME, Lists, double, single, with_ddr
+from tests.hw.test_jump_flows import TIMES, with_outputs
+from tests.hw.test_units import double_with_ddr
 
 MAKES = (single, double, with_ddr)
 RECIPE = {"model": "lists"}
@@ -116,7 +120,19 @@ def check(make: Any, frame: int, traced: bool, registers: bool = False) -> Check
     rest = [event for event in whole.recorder.events if event.ns > checkpoint.ns]
     assert resumed.recorder.events[-len(rest) :] == rest if rest else True
     assert all(event.ns >= checkpoint.ns for event in resumed.recorder.events)
+    if not traced:
+        _check_trace(make, checkpoint)
     return checkpoint
+
+
+def _check_trace(make: Any, checkpoint: Checkpoint) -> None:
+    """Of a run that nobody traced: resumed with a trace, that is the rest of the trace of the uninterrupted run."""
+    whole, resumed = Run(*make(), True).whole(), Run(*make(), True).resumed(checkpoint)
+    seen, events = resumed.recorder.events, whole.recorder.events
+    assert seen == events[len(events) - len(seen) :]
+    assert len(seen) >= sum(event.ns > checkpoint.ns for event in events)
+    # what was added up before the checkpoint is no event of a run
+    assert resumed.seen() | {"events": 0} == whole.seen() | {"events": 0}
 
 
 def _of_lists(lists: Lists, **request: Any) -> Any:
@@ -153,6 +169,44 @@ def test_frames_that_are_advanced_over_stay_so(make: Any, frames: int) -> None:
     """The checkpoint lies behind them, and the number of events is that of the uninterrupted run."""
     checkpoint = check(_of_lists(make(), frames=frames), 20, False)
     assert 20 <= checkpoint.frame <= frames
+
+
+@pytest.mark.parametrize("make", [double, double_with_ddr])
+@pytest.mark.parametrize(("frames", "frame"), [(50, 44), (71, 30)])
+def test_the_host_acts_until_the_firmware_can_be_taken_up(make: Any, frames: int, frame: int) -> None:
+    """It enables another batch for the last frames meanwhile, at the instant at which it does so in any run."""
+    check(_of_lists(make(batch=3, asap=1), frames=frames), frame, False)
+
+
+@settings(max_examples=40)
+@given(
+    interval=TIMES,
+    intake=TIMES,
+    after=TIMES,
+    host_ns=st.just(0.0) | TIMES,
+    contexts=st.integers(1, 2),
+    outputs=st.integers(1, 3),
+    frames=st.integers(2, 70),
+    batch=st.integers(1, 3),
+    at=st.floats(0, 1),
+)
+def test_any_flow_is_taken_up_where_nothing_is_ahead_of_its_time(
+    interval: float,
+    intake: float,
+    after: float,
+    host_ns: float,
+    contexts: int,
+    outputs: int,
+    frames: int,
+    batch: int,
+    at: float,
+) -> None:
+    """What was inside when frames were added up left before their time: the checkpoint lies behind it."""
+    lists = with_outputs(outputs, batch=batch) if contexts == 1 else double(batch=batch)
+    profile, compute = load(lists.device), Compute(interval, intake, after, "made up")
+    flows = (flow_of(profile, compute, Traffic(FRAME, FRAME), host_ns),) * contexts
+    request = {"frames": frames, "timings": [GroupTiming(flows, host_ns, compute)]}
+    check(_of_lists(lists, **request), 1 + round(at * (frames - 1)), False)
 
 
 @pytest.mark.parametrize("make", MAKES)

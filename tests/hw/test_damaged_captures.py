@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import json
 from collections.abc import Iterator
@@ -62,16 +61,16 @@ def document(request: pytest.FixtureRequest) -> Any:
 def test_members_of_another_kind(document: Any, tmp_path: Path) -> None:
     _run(document, tmp_path / "sound.json")
     refused, random = 0, Random(5)
-    for number in range(len(list(_places(document)))):
+    for node, key in list(_places(document)):
+        sound = node[key]
         for wrong in random.sample(WRONG, 4):
-            damaged = copy.deepcopy(document)
-            node, key = list(_places(damaged))[number]
             node[key] = wrong
             try:
-                _run(damaged, tmp_path / "damaged.json")
+                _run(document, tmp_path / "damaged.json")
             except (HailoError, FirmwareError) as error:
                 assert "\n" not in error.line()
                 refused += 1
+        node[key] = sound
     assert refused > 80
 
 
@@ -99,8 +98,9 @@ def test_a_number_of_zero_anywhere_in_a_list(model: Path, tmp_path: Path) -> Non
 def test_bytes_of_lists_and_headers(document: Any, tmp_path: Path) -> None:
     random = Random(7)
     ended: set[str] = set()
+    text = json.dumps(document)
     for _ in range(400):
-        damaged = copy.deepcopy(document)
+        damaged = json.loads(text)
         group = damaged["network_groups"][0]
         holder, key = random.choice(
             [(group, "application_header"), *[(one, "action_list") for one in group["contexts"]]]

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 
 from emu.chips.chips import load
 from emu.hef import open_hef
+from emu.host.application import Application
 from emu.host.combine import combine
+from emu.host.device import OpenDevice, open_device
+from emu.host.jobs import Frames
 from emu.host.session import RunRequest, RunResult, run_program
 from emu.host.streams import Host
 from emu.sequencer.compile import CompileOptions, compile_hef
@@ -185,6 +188,71 @@ def test_turns(made: list[tuple[Callable[..., Lists], int]], frames: int, with_a
         lists[0].preliminary.insert(0, act("ENABLE_LCU_DEFAULT", packed_lcu_id=2))
     jumps = agree(combine([one.program() for one in lists]), frames, round_robin=True)
     assert jumps > 0 or min(frames // batch for _, batch in made) < 8
+
+
+def opened(make: Callable[..., Lists], batch: int, may_jump: bool) -> tuple[OpenDevice, Application]:
+    """A device, and lists on it at a pace that is told."""
+    lists, compute = make(batch=batch), Compute(50_000.0, 10_000.0, 60_000.0, "made up")
+    flow = flow_of(load(lists.device), compute, Traffic(FRAME, FRAME), 0.0)
+    device = open_device(lists.device, "4.23", may_jump=may_jump)
+    timings = [GroupTiming((flow,) * len(lists.dynamic), 0.0, compute)]
+    return device, device.configure_program(lists.program(), timings)[0]
+
+
+def watched(device: OpenDevice) -> io.BytesIO:
+    """The trace from now on."""
+    lines = io.BytesIO()
+    device.chip.trace_with(Tracer([JsonlSink(lines, HEADER)], lambda: device.chip.clock.time))
+    return lines
+
+
+def wait_for(device: OpenDevice, frames: Frames) -> None:
+    device.run_until(lambda: frames.done)
+
+
+@settings(max_examples=40)
+@given(
+    make=st.sampled_from([single, double, with_ddr, double_with_ddr]),
+    batch=st.integers(1, 3),
+    jobs=st.lists(st.tuples(st.integers(1, 90), st.none() | st.integers(0, 4)), min_size=1, max_size=5),
+    begins=st.integers(0, 4),
+)
+def test_an_open_device(
+    make: Callable[..., Lists], batch: int, jobs: list[tuple[int, int | None]], begins: int
+) -> None:
+    """Frames come in portions, some of which are waited for, and tracing begins with any of them."""
+    seen = []
+    for may_jump in (False, True):
+        device, application = opened(make, batch, may_jump)
+        lines, ends, submitted = io.BytesIO(), [], []
+        with device:
+            for number, (frames, waits) in enumerate(jobs):
+                if number == begins % len(jobs):
+                    lines = watched(device)
+                submitted.append(application.submit_frames(frames))
+                if waits is not None:
+                    wait_for(device, submitted[waits % len(submitted)])
+                    ends.append(device.now_ns)
+        seen.append((lines.getvalue(), ends))
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("make", [single, double])
+def test_frames_that_somebody_waits_for_are_not_told_with_those_behind_them(make: Callable[..., Lists]) -> None:
+    """What he does then comes at its instant."""
+    seen = []
+    for may_jump in (False, True):
+        device, application = opened(make, 1, may_jump)
+        with device:
+            lines = watched(device)
+            first, second = application.submit_frames(100), application.submit_frames(100)
+            wait_for(device, first)
+            end = device.now_ns
+            assert second.finished == 0
+            wait_for(device, second)
+            assert device.chip.core.jumps == (2 if may_jump else 0)
+        seen.append((lines.getvalue(), end))
+    assert seen[0] == seen[1]
 
 
 def test_a_batch_that_is_stamped_is_played() -> None:

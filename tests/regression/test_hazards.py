@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from emu.sequencer.program import ContextType
 from emu.trace.hazards import HAZARDS, TABLE
 from emu.wire.actions import ActionType
 from tests.conftest import DATA, ROOT, needs_shared
+from tests.processes import run_module
 from tests.scripts import script
 from tests.trace.helpers import Cli
 
@@ -147,19 +146,14 @@ def test_wrong_use(emu_run):
     emu_run(X)
 """
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-p", "emu.regression.pytest_plugin"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert "3 failed, 1 passed, 1 error" in done.stdout, done.stdout
-    assert "2 hazards" in done.stdout and "1 hazards" in done.stdout
-    assert "never-heard-of: no hazard that is looked for" in done.stdout
-    assert "takes allow_hazards=" in done.stdout
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    options = ("-q", "--strict-markers", "-p", "emu.regression.pytest_plugin")
+    done = run_module("pytest", *options, cwd=tmp_path, env=environment)
+    text = done.stdout.decode()
+    assert "3 failed, 1 passed, 1 error" in text, text
+    assert "2 hazards" in text and "1 hazards" in text
+    assert "never-heard-of: no hazard that is looked for" in text
+    assert "takes allow_hazards=" in text
 
 
 def without_hazards(path: Path, trace: Path) -> list[str]:

@@ -17,6 +17,7 @@ from emu.host.spec import RunSpec
 from emu.regression.golden import check_golden
 from emu.regression.run import execute
 from tests.conftest import ROOT, SHARED, needs_shared
+from tests.processes import run_module
 from tests.trace.helpers import SINGLE, TWO_CONTEXT, records_of, traced, write_trace
 
 TEST = """
@@ -38,17 +39,14 @@ def write_test(folder: Path, frames: int = 2, more: str = "", tolerance: str = "
 
 def run_pytest(folder: Path, *arguments: object, autoload: bool = False) -> tuple[int, str]:
     """pytest as a process of its own; without `autoload` it need not start every plugin there is."""
-    plugin = [] if autoload else ["-p", "emu.regression.pytest_plugin"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, **({} if autoload else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
+    options = ("-q", "-p", "no:cacheprovider", *map(str, arguments))
+    if autoload:
+        command = [sys.executable, "-m", "pytest", *options]
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
+    else:
+        environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        done = run_module("pytest", "-p", "emu.regression.pytest_plugin", *options, cwd=folder, env=environment)
+    return done.returncode, (done.stdout + done.stderr).decode()
 
 
 def test_the_life_of_a_golden_file(suite: Path) -> None:

@@ -7,6 +7,7 @@ allow_input_dataflow in every dynamic context, waits for streams and LCUs that e
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -244,10 +245,11 @@ def ccw_writes(channels: int) -> st.SearchStrategy[ops.Action]:
     )
 
 
-def plain_actions(channels: int, networks: int) -> st.SearchStrategy[ops.Action]:
-    """Actions that may stand anywhere."""
+@functools.cache  # one object for all that draw from it: Hypothesis looks through a strategy when it is first drawn
+def plain_actions(channels: int, networks: int, most: int) -> st.SearchStrategy[list[ops.Action]]:
+    """At most that many actions, of those that may stand anywhere."""
     network = st.integers(0, networks - 1)
-    return st.one_of(
+    actions = st.one_of(
         ccw_writes(channels),
         ccw_writes(channels),
         st.builds(ops.ActionDisableLcu, LCUS, CLUSTERS, U32),
@@ -287,9 +289,11 @@ def plain_actions(channels: int, networks: int) -> st.SearchStrategy[ops.Action]
         ),
         st.builds(ops.ActionEnableNMS, U8, network, st.integers(1, 99), st.integers(1, 99), st.integers(0, 9)),
     )
+    return st.lists(actions, max_size=most)
 
 
 TRIGGER_NONE = ops.TriggerNone()
+LCU_OR_NONE = (st.builds(ops.TriggerLcu, CLUSTERS, LCUS), st.just(TRIGGER_NONE))
 
 
 @st.composite
@@ -297,20 +301,16 @@ def dynamic_operations(
     draw: st.DrawFn, context: _Context, channels: int, networks: int, traits: Traits, single: bool
 ) -> tuple[ops.Operation, ...]:
     """Configuration, one group of allow_input_dataflow, waits; the markers stand where the compiler puts them."""
-    actions = plain_actions(channels, networks)
-    before = draw(st.lists(actions, max_size=6))
-    after = draw(st.lists(actions, max_size=2))
+    actions = functools.partial(plain_actions, channels, networks)
+    before = draw(actions(6))
+    after = draw(actions(2))
     out = [builder.operation(TRIGGER_NONE, *before, *allow_inputs(context, traits.markers and single), *after)]
     waits = st.one_of(
-        st.builds(ops.TriggerLcu, CLUSTERS, LCUS),
-        st.just(TRIGGER_NONE),
+        *LCU_OR_NONE,
         *[st.just(ops.TriggerAllDataWasSentToHostPCIe(stream)) for stream in context.outputs],
         *[st.just(ops.WaitDmaIdleTrigger(stream)) for stream in context.outputs],
     )
-    out += [
-        builder.operation(trigger, *draw(st.lists(actions, max_size=3)))
-        for trigger in draw(st.lists(waits, max_size=4))
-    ]
+    out += [builder.operation(trigger, *draw(actions(3))) for trigger in draw(st.lists(waits, max_size=4))]
     if traits.markers and not single:
         out.append(builder.operation(TRIGGER_NONE, ops.ActionDisableDataChannels(), ops.ActionAllowConfigChannel(0)))
     return tuple(out)
@@ -347,11 +347,10 @@ def preliminary_operations(
 ) -> tuple[ops.Operation, ...]:
     """Anything behind a first LCU switched off (a context without any action is never sent); with KO_RUN_ASAP also the
     dataflow of context 0."""
-    actions = plain_actions(channels, networks)
-    first = [ops.ActionDisableLcu(0, 0, 0), *draw(st.lists(actions, max_size=8))]
+    first = [ops.ActionDisableLcu(0, 0, 0), *draw(plain_actions(channels, networks, 8))]
     if traits.asap:
         first += allow_inputs(first_context, traits.markers)
-    more = draw(st.lists(st.lists(actions, max_size=3), max_size=2))
+    more = draw(st.lists(plain_actions(channels, networks, 3), max_size=2))
     return tuple(builder.operation(TRIGGER_NONE, *part) for part in [first, *more])
 
 

@@ -18,7 +18,11 @@ import numpy as np
 from emu.errors import GraphError, GraphStatus
 from emu.schemas import fbs
 
-_INTEGERS = {code: struct.Struct("<" + code).unpack_from for code in "HIi"}
+_USHORT = struct.Struct("<H").unpack_from
+_INT = struct.Struct("<i").unpack_from
+_UINT = struct.Struct("<I").unpack_from
+_VTABLE_HEAD = struct.Struct("<HH").unpack_from
+"""Sizes of the vtable and of the table."""
 
 T = TypeVar("T")
 Record = TypeVar("Record", bound=fbs.Table)
@@ -53,18 +57,21 @@ class RawTable:
 
     __slots__ = ("_reader", "position", "size", "vtable", "vtable_size")
 
+    vtable: int
+    vtable_size: int
+    size: int
+
     def __init__(self, reader: FlatBuffer, position: int, place: Place) -> None:
         self._reader = reader
         self.position = position
         reader.need(position, 4, place, "table")
         if position % 4:
             reader.refuse(place, "table is not aligned to 4 bytes", position)
-        self.vtable = position - reader.number("i", position)
+        self.vtable = position - _INT(reader.data, position)[0]
         reader.need(self.vtable, 4, place, "vtable")
         if self.vtable % 2:
             reader.refuse(place, "vtable is not aligned to 2 bytes", self.vtable)
-        self.vtable_size = reader.number("H", self.vtable)
-        self.size = reader.number("H", self.vtable + 2)
+        self.vtable_size, self.size = _VTABLE_HEAD(reader.data, self.vtable)
         if self.vtable_size < 4 or self.vtable_size % 2:
             reader.refuse(place, f"vtable size is {self.vtable_size}", self.vtable)
         reader.need(self.vtable, self.vtable_size, place, "vtable")
@@ -73,16 +80,17 @@ class RawTable:
         reader.need(position, self.size, place, "table")
 
     def offsets(self, slots: int) -> tuple[int, ...]:
-        """What the vtable holds of the first slots: as many of them as it has, 0 for a field that is absent."""
+        """What the vtable holds of the first slots, 0 for a field that is absent."""
         count = min(slots, (self.vtable_size - 4) // 2)
-        return struct.unpack_from(f"<{count}H", self._reader.data, self.vtable + 4)
+        held: tuple[int, ...] = struct.unpack_from(f"<{count}H", self._reader.data, self.vtable + 4)
+        return held + (0,) * (slots - count)
 
     def field(self, slot: int, size: int, place: Place) -> int:
         """Position of a field's inline part of `size` bytes, 0 where it is absent."""
         entry = 4 + 2 * slot
         if entry + 2 > self.vtable_size:
             return 0
-        offset = self._reader.number("H", self.vtable + entry)
+        offset: int = _USHORT(self._reader.data, self.vtable + entry)[0]
         if offset == 0:
             return 0
         if offset < 4 or offset + size > self.size:
@@ -99,6 +107,7 @@ class FlatBuffer:
 
     def __init__(self, data: bytes | memoryview, *, unknown_member: GraphStatus = GraphStatus.MS_FLATBUFFER) -> None:
         self.data = memoryview(data).cast("B")
+        self._end = len(self.data)
         self._unknown_member = unknown_member
         self._known: dict[tuple[object, int], tuple[Any, int]] = {}
         self._walked = 0
@@ -111,31 +120,23 @@ class FlatBuffer:
 
     def need(self, position: int, size: int, place: Place, what: str) -> None:
         """Refuse what does not lie in the file."""
-        if position < 0 or position + size > len(self.data):
-            self.refuse(
-                place,
-                f"{what} of {size} bytes at {position} does not lie in the file of {len(self.data)} bytes",
-                position,
-            )
-
-    def number(self, code: str, position: int) -> int:
-        """The integer at a position that has been checked."""
-        value: int = _INTEGERS[code](self.data, position)[0]
-        return value
+        if position < 0 or position + size > self._end:
+            problem = f"{what} of {size} bytes at {position} does not lie in the file of {self._end} bytes"
+            self.refuse(place, problem, position)
 
     # structure
 
     def root(self) -> RawTable:
         """The root table; raises MS_FLATBUFFER where the buffer holds none."""
         place = Place(None, "root")
-        if len(self.data) > MAXIMUM_SIZE:
-            self.refuse(place, f"{len(self.data)} bytes are more than a FlatBuffer can hold", 0)
+        if self._end > MAXIMUM_SIZE:
+            self.refuse(place, f"{self._end} bytes are more than a FlatBuffer can hold", 0)
         self.need(0, 4, place, "root offset")
-        return RawTable(self, self.number("I", 0), place)
+        return RawTable(self, _UINT(self.data, 0)[0], place)
 
     def follow(self, position: int, place: Place) -> int:
         """Where the unsigned offset stored at a checked position leads."""
-        target = position + self.number("I", position)
+        target: int = position + _UINT(self.data, position)[0]
         self.need(target, 4, place, "object")
         if target == position:
             self.refuse(place, "offset is 0", position)
@@ -146,8 +147,9 @@ class FlatBuffer:
         start = self.follow(position, place)
         if start % 4:
             self.refuse(place, "vector is not aligned to 4 bytes", start)
-        count = self.number("I", start)
-        self.need(start + 4, count * element_size, place, f"vector of {count} elements")
+        count: int = _UINT(self.data, start)[0]
+        if start + 4 + count * element_size > self._end:
+            self.need(start + 4, count * element_size, place, f"vector of {count} elements")
         return start + 4, count
 
     def raw_table(self, position: int, place: Place) -> RawTable:
@@ -169,7 +171,7 @@ class FlatBuffer:
     def _walk(self, size: int, place: Place, offset: int) -> None:
         """Count a part of `size` bytes that is met, again or for the first time."""
         self._walked += size
-        if self._walked > 2 * len(self.data):
+        if self._walked > 2 * self._end:
             self.refuse(place, "shared or overlapping parts hold more than twice the file's bytes", offset)
 
     def _once(self, kind: object, position: int, size: int, place: Place, read: Callable[[], T]) -> T:
@@ -200,9 +202,7 @@ class FlatBuffer:
         fields = fbs.fields_of(table)
         offsets = raw.offsets(fields[-1].slot + 1 if fields else 0)
         for field in fields:
-            # most fields of most tables are absent; the slot before a union's holds the number of its member
-            known = offsets[max(field.slot - isinstance(field.wire, fbs.Union), 0) : field.slot + 1]
-            if not any(known):
+            if not (offsets[field.slot] or offsets[field.first]):  # as most fields of most tables
                 continue
             value = self._field(raw, field, Place(place, field.name))
             if value is not None:
@@ -211,13 +211,14 @@ class FlatBuffer:
 
     def _field(self, raw: RawTable, field: fbs.Field, place: Place) -> Any:
         wire = field.wire
-        if isinstance(wire, fbs.Scalar | fbs.EnumOf):
-            scalar = wire if isinstance(wire, fbs.Scalar) else wire.scalar
-            position = raw.field(field.slot, scalar.size, place)
+        if isinstance(wire, fbs.Scalar):
+            position = raw.field(field.slot, wire.size, place)
+            return wire.layout.unpack_from(self.data, position)[0] if position else None
+        if isinstance(wire, fbs.EnumOf):
+            position = raw.field(field.slot, wire.scalar.size, place)
             if not position:
                 return None
-            value = scalar.layout.unpack_from(self.data, position)[0]
-            return value if isinstance(wire, fbs.Scalar) else self._named(wire.enum, value, place, position)
+            return self._named(wire.enum, wire.scalar.layout.unpack_from(self.data, position)[0], place, position)
         if isinstance(wire, fbs.Union):
             return self._union(raw, field.slot, wire, place)
         position = raw.field(field.slot, 4, place)

@@ -214,7 +214,7 @@ def _decompressed(streams: list[Compressed]) -> list[Plain]:
     missing = {key: stream for key, stream in zip(keys, streams, strict=True) if key not in found}
     found.update(zip(missing, decompress_each(list(missing.values())), strict=True))
     _kept.update(found)
-    size = sum(len(plain.data) for plain in _kept.values())
+    size = sum(len(plain.data) for plain in _kept.values()) if missing else 0  # else it holds what it held
     while _kept and size > _KEPT_BYTES:
         size -= len(_kept.popitem(last=False)[1].data)
     return [found[key] for key in keys]
