@@ -44,6 +44,7 @@ PATIENCE_S = 10.0
 MOST_ANSWERED = 1 << 26
 """Bytes of one answer: a target that sends events without an end is none."""
 _GRACE_S = 2.0
+_ENDED = "it has ended"  # whether a message could still be sent or not, which is a matter of chance
 _MESSAGE_COST = 200  # of a message that is kept, besides its bytes
 
 
@@ -173,6 +174,8 @@ class _Stream:
                 left = left[os.write(self._writing, left) :]
             except BlockingIOError:
                 continue
+            except BrokenPipeError:
+                raise self._gone(_ENDED) from None
             except OSError as error:
                 raise self._gone(error.strerror or str(error)) from None
 
@@ -190,7 +193,7 @@ class _Stream:
             except OSError as error:
                 raise self._gone(error.strerror or str(error)) from None
             if not data:
-                raise self._gone("it has ended")
+                raise self._gone(_ENDED)
             self._pending += data
         taken = bytes(self._pending[:size])
         del self._pending[:size]

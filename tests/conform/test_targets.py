@@ -137,6 +137,16 @@ def test_a_target_that_is_not_there(target: str, code: int, capsys: pytest.Captu
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.parametrize("asks", [False, True])
+def test_a_program_that_ends_is_gone_in_the_same_words(asks: bool) -> None:
+    """Whether a message could still be sent depends on the machine."""
+    deadline = time.monotonic() + 10
+    link = targets._Program("true", deadline)
+    with closing(link), pytest.raises(UnreachableError, match=" true is gone: it has ended"):
+        link._process.wait()
+        link.receive(deadline) if asks else link.send(b"anything", deadline)
+
+
 def test_a_rule_that_does_not_exist() -> None:
     with pytest.raises(UsageError, match="no rule fits"):
         chosen(["control/no-such-thing"])
