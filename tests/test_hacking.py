@@ -126,7 +126,7 @@ ACTION = {
     "emu/wire/actions/__init__.py": [
         ("    ApplicationChangeInterrupt,\n", "    ApplicationChangeInterrupt,\n    Blink,\n")
     ],
-    "emu/hw/handlers/misc.py": [("def halt(", HANDLER), ("import Halt,", "import Blink, Halt,")],
+    "emu/hw/handlers/misc.py": [("def halt(", HANDLER), (" Halt, Sleep,", " Blink, Halt, Sleep,")],
     "emu/hw/handlers/__init__.py": [("    A.HALT: misc.halt,\n", "    A.HALT: misc.halt,\n    A.BLINK: misc.blink,\n")],
     "emu/trace/sinks/fw_actions.py": [
         ('    _A.SLEEP: ("sleep_time",),\n', '    _A.SLEEP: ("sleep_time",),\n    _A.BLINK: (),\n')

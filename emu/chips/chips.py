@@ -22,7 +22,6 @@ from emu.chips.consts import HwConsts
 from emu.chips.costs import read_costs
 from emu.errors import UsageError
 
-EXTENDED_CONTEXT_SWITCH_BUFFER = 1 << 29  # of `app_firmware_flags` and `core_firmware_flags` (silicon-facts.md a)
 _LINK = re.compile(r"gen([1-5])x(1|2|4|8|16)")  # generations: as many as link.lane_bytes_per_second has
 
 

@@ -1,8 +1,12 @@
-"""The constants that a device answers to GET_HW_CONSTS."""
+"""What a device answers: the constants of GET_HW_CONSTS, a flag of IDENTIFY."""
 
 from __future__ import annotations
 
 from msgspec import Struct
+
+EXTENDED_CONTEXT_SWITCH_BUFFER = (
+    1 << 29
+)  # of the firmware flags that IDENTIFY and CORE_IDENTIFY tell (silicon-facts.md a)
 
 
 class HwConsts(Struct, frozen=True):

@@ -14,7 +14,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from emu.chips.chips import EXTENDED_CONTEXT_SWITCH_BUFFER
+from emu.chips.consts import EXTENDED_CONTEXT_SWITCH_BUFFER
 from emu.errors import HailoError, HailoStatus
 from emu.hailo_platform.enums import (
     AveragingFactor,

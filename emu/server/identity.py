@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from emu.chips.chips import EXTENDED_CONTEXT_SWITCH_BUFFER, Profile
+from emu.chips.chips import Profile
+from emu.chips.consts import EXTENDED_CONTEXT_SWITCH_BUFFER
 from emu.schemas import hrpc_pb2 as messages
 
 # the client copies these into arrays without a check
