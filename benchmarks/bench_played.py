@@ -29,7 +29,7 @@ from emu.trace.record import RecordWriter
 from tests.conftest import ROOT, SHARED, needs_shared
 from tests.effort import calls, least, sized
 from tests.hw.captures import layout_of, loaded
-from tests.hw.lists import FRAME, OUT, act, buffer, single, stream_out
+from tests.hw.lists import FRAME, with_outputs
 
 MAX_BARE = 2.5
 MAX_CALLS = 1_650
@@ -108,12 +108,7 @@ def bare(outputs: int, frames: int) -> None:
 
 def played(outputs: int) -> Callable[[], object]:
     """The same channels on the device, with the smallest lists that run them."""
-    lists = single()
-    for number in range(1, outputs):
-        at = buffer(2 + number)
-        lists.activation.append(act("OPEN_BOUNDARY_OUTPUT_CHANNEL", packed_vdma_channel_id=OUT + number, **at))
-        lists.dynamic[0].insert(0, stream_out("BOUNDARY", OUT + number, 9 + number, 2 + number))
-    session = lists.session(frames=FRAMES)
+    session = with_outputs(outputs).session(frames=FRAMES)
     session.chip.probe.one_by_one = True
     (application,) = session.applications
     return lambda: session.run_group(application)

@@ -42,7 +42,7 @@ SINKS: dict[str, Callable[[], Any]] = {
 }
 MAX_DUMPS = {"JSONL": 5, "text": 7, "Perfetto": 12}
 MAX_UNTRACED = {"JSONL": 1.8, "text": 1.9, "Perfetto": 2.2}
-MAX_TOLD = {"JSONL": 0.45, "text": 0.5, "Perfetto": 0.7}
+MAX_TOLD = {"JSONL": 0.36, "text": 0.45, "Perfetto": 0.6}
 MAX_DIFF_READINGS = 8
 MAX_CHECK_READINGS = 4.0
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from emu.errors import FirmwareError, OutputError
 from emu.files import is_regular, is_there, shown
@@ -186,12 +186,12 @@ class _Reporting(io.FileIO):
             raise io.UnsupportedOperation("tell")
         return super().tell()
 
-    def write(self, data: object, /) -> int:
-        size = memoryview(data).nbytes  # type: ignore[arg-type]  # io's own signature is narrower than what it takes
+    def write(self, data: Any, /) -> int:
+        size = memoryview(data).nbytes
         if self.failure is not None:
             return size
         try:
-            return super().write(data)  # type: ignore[arg-type]
+            return super().write(data)
         except BrokenPipeError:
             # no refusal: whoever read has seen enough, as of stdout
             if not self._fails_at_end:

@@ -29,14 +29,13 @@ from emu.host.session import RunRequest, RunResult, run_program
 from emu.host.spec import RunSpec
 from emu.hw.faults import Fault
 from emu.sequencer.program import Program
-from emu.timing.model import Compute, GroupTiming, Traffic
-from emu.timing.passage import flow_of
+from emu.timing.model import Compute
 from emu.trace.events import Event
 from emu.trace.tracer import Tracer
 from tests.conftest import DATA, ROOT, SHARED, needs_shared
-from tests.hw.lists import FRAME, Lists, double, single, with_ddr
-from tests.hw.test_jump_flows import TIMES, with_outputs
+from tests.hw.lists import Lists, double, single, with_ddr, with_outputs
 from tests.hw.test_units import double_with_ddr
+from tests.strategies.flows import computes, host_times, timing_of
 
 MAKES = (single, double, with_ddr)
 RECIPE = {"model": "lists"}
@@ -180,10 +179,8 @@ def test_the_host_acts_until_the_firmware_can_be_taken_up(make: Any, frames: int
 
 @settings(max_examples=40)
 @given(
-    interval=TIMES,
-    intake=TIMES,
-    after=TIMES,
-    host_ns=st.just(0.0) | TIMES,
+    compute=computes(),
+    host_ns=host_times(),
     contexts=st.integers(1, 2),
     outputs=st.integers(1, 3),
     frames=st.integers(2, 70),
@@ -191,22 +188,12 @@ def test_the_host_acts_until_the_firmware_can_be_taken_up(make: Any, frames: int
     at=st.floats(0, 1),
 )
 def test_any_flow_is_taken_up_where_nothing_is_ahead_of_its_time(
-    interval: float,
-    intake: float,
-    after: float,
-    host_ns: float,
-    contexts: int,
-    outputs: int,
-    frames: int,
-    batch: int,
-    at: float,
+    compute: Compute, host_ns: float, contexts: int, outputs: int, frames: int, batch: int, at: float
 ) -> None:
     """What was inside when frames were added up left before their time: the checkpoint lies behind it."""
     lists = with_outputs(outputs, batch=batch) if contexts == 1 else double(batch=batch)
-    profile, compute = load(lists.device), Compute(interval, intake, after, "made up")
-    flows = (flow_of(profile, compute, Traffic(FRAME, FRAME), host_ns),) * contexts
-    request = {"frames": frames, "timings": [GroupTiming(flows, host_ns, compute)]}
-    check(_of_lists(lists, **request), 1 + round(at * (frames - 1)), False)
+    timings = [timing_of(lists, compute, host_ns, contexts)]
+    check(_of_lists(lists, frames=frames, timings=timings), 1 + round(at * (frames - 1)), False)
 
 
 @pytest.mark.parametrize("make", MAKES)

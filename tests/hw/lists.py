@@ -101,6 +101,16 @@ def single(**settings: Any) -> Lists:
     return runnable(applications.single(**settings))
 
 
+def with_outputs(outputs: int, **settings: Any) -> Lists:
+    """As `single`, with so many boundary outputs."""
+    lists = single(**settings)
+    for number in range(1, outputs):
+        at = buffer(2 + number)
+        lists.activation.append(act("OPEN_BOUNDARY_OUTPUT_CHANNEL", packed_vdma_channel_id=OUT + number, **at))
+        lists.dynamic[0].insert(0, stream_out("BOUNDARY", OUT + number, 9 + number, 2 + number))
+    return lists
+
+
 def double(**settings: Any) -> Lists:
     return runnable(applications.double(**settings))
 

@@ -30,9 +30,9 @@ from emu.trace.sinks.text import TextSink
 from emu.trace.tracer import Tracer
 from tests.conftest import ROOT, SHARED, needs_shared
 from tests.hw.captures import layout_of, loaded, state_of
-from tests.hw.lists import FRAME, Lists, act, double, single, with_ddr
-from tests.hw.test_jump_flows import TIMES, with_outputs
+from tests.hw.lists import FRAME, Lists, act, double, single, with_ddr, with_outputs
 from tests.hw.test_units import double_with_ddr
+from tests.strategies.flows import WHOLE, computes, host_times, timing_of
 
 HEADER = Header("made up", "4.23", "hailo8", 1, 1, 0, 200.0)
 Traces = tuple[bytes, str, bytes]
@@ -63,52 +63,33 @@ def agree(program: Program, frames: int, **settings: Any) -> int:
 @settings(max_examples=40)
 @given(
     make=st.sampled_from([double, double_with_ddr]),
-    interval=TIMES,
-    intake=TIMES,
-    after=TIMES,
-    host_ns=st.just(0.0) | TIMES,
+    compute=computes(),
+    host_ns=host_times(),
     frames=st.integers(1, 90),
     batch=st.integers(1, 4),
     asap=st.integers(0, 1),
 )
 def test_any_flow(
-    make: Callable[..., Lists],
-    interval: float,
-    intake: float,
-    after: float,
-    host_ns: float,
-    frames: int,
-    batch: int,
-    asap: int,
+    make: Callable[..., Lists], compute: Compute, host_ns: float, frames: int, batch: int, asap: int
 ) -> None:
     lists = make(batch=batch, asap=asap)
-    compute = Compute(interval, intake, after, "made up")
-    flow = flow_of(load(lists.device), compute, Traffic(FRAME, FRAME), host_ns)
-    agree(lists.program(), frames, timings=[GroupTiming((flow, flow), host_ns, compute)])
-
-
-# most come to a whole nanosecond after a few frames
-WHOLE = st.integers(0, 3_000).map(float) | st.integers(0, 800_000).map(lambda parts: parts / 8) | TIMES
+    agree(lists.program(), frames, timings=[timing_of(lists, compute, host_ns, contexts=2)])
 
 
 @settings(max_examples=60)
 @given(
-    interval=WHOLE,
-    intake=WHOLE,
-    after=WHOLE,
-    host_ns=st.just(0.0) | WHOLE,
+    compute=computes(WHOLE),
+    host_ns=host_times(WHOLE),
     outputs=st.integers(1, 3),
     frames=st.integers(1, 110),
     batch=st.integers(1, 3),
     device=st.sampled_from(["hailo8", "hailo15h"]),
 )
 def test_any_flow_without_an_end(
-    interval: float, intake: float, after: float, host_ns: float, outputs: int, frames: int, batch: int, device: str
+    compute: Compute, host_ns: float, outputs: int, frames: int, batch: int, device: str
 ) -> None:
     lists = with_outputs(outputs, device=device, batch=batch)
-    compute = Compute(interval, intake, after, "made up")
-    flow = flow_of(load(device), compute, Traffic(FRAME, FRAME), host_ns)
-    agree(lists.program(), frames, timings=[GroupTiming((flow,), host_ns, compute)])
+    agree(lists.program(), frames, timings=[timing_of(lists, compute, host_ns)])
 
 
 @pytest.mark.parametrize(("interval", "jumps"), [(50_000.0, 1), (50_000.5, 1), (50_000.0625, 1), (50_000.3, 0)])

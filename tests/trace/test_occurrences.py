@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO
 
 import orjson
 import pytest
@@ -27,33 +28,26 @@ OCCURRENCES: list[Occurrence] = [
 ]
 
 
-def jsonl(records: Sequence[Record]) -> bytes:
+SINKS: dict[str, Callable[[BinaryIO], Any]] = {
+    "jsonl": lambda out: JsonlSink(out, HEADER),
+    "text": lambda out: TextSink(io.TextIOWrapper(out, encoding="utf-8"), HEADER),
+    "perfetto": lambda out: PerfettoSink(out, HEADER),
+}
+
+
+def written(records: Sequence[Record], name: str) -> bytes:
     out = io.BytesIO()
-    sink = JsonlSink(out, HEADER)
+    sink = SINKS[name](out)
     sink.write_records(records)
     sink.close()
     return out.getvalue()
 
 
-def perfetto(records: Sequence[Record]) -> bytes:
-    out = io.BytesIO()
-    sink = PerfettoSink(out, HEADER)
-    sink.write_records(records)
-    sink.close()
-    return out.getvalue()
-
-
-def text(records: Sequence[Record]) -> bytes:
-    out = io.StringIO()
-    sink = TextSink(out, HEADER)
-    sink.write_records(records)
-    sink.close()
-    return out.getvalue().encode()
-
-
-@pytest.mark.parametrize("written", [jsonl, text, perfetto])
-def test_an_occurrence_is_written_as_the_event_that_it_is(written: Callable[[Sequence[Record]], bytes]) -> None:
-    assert written(OCCURRENCES) == written([event_of(one) for one in OCCURRENCES])
+@pytest.mark.parametrize("name", SINKS)
+def test_an_occurrence_is_written_as_the_event_that_it_is(name: str) -> None:
+    found = written(OCCURRENCES, name)
+    assert found == written([event_of(one) for one in OCCURRENCES], name)
+    assert found != written(OCCURRENCES[:-1], name)
 
 
 def test_the_numbers_of_an_occurrence_are_its_frame_and_what_is_counted() -> None:
@@ -69,5 +63,5 @@ def test_the_numbers_of_an_occurrence_are_its_frame_and_what_is_counted() -> Non
         bytes=64,
         frame=0,
     )
-    line = orjson.loads(jsonl(OCCURRENCES[2:3]).splitlines()[1])
+    line = orjson.loads(written(OCCURRENCES[2:3], "jsonl").splitlines()[1])
     assert (line["arguments"], line["unit"], line["frame"]) == (event.arguments, event.unit, 0)

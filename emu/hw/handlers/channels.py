@@ -35,7 +35,6 @@ from emu.wire.status import FirmwareStopError, require
 
 # what every runtime sends of them
 _registers = attrgetter(*(name for name in StreamRegInfo._fields if name not in StreamRegInfo._field_defaults))
-_buffer = attrgetter(*HostBufferInfo._fields)
 Opening = OpenBoundaryInputChannel | OpenBoundaryOutputChannel
 Activation = (
     ActivateBoundaryInput
@@ -75,7 +74,7 @@ def _open(fw: Execution, a: Opening, direction: Direction) -> Channel:
         S.VDMA_SERVICE_STATUS_CHANNEL_NOT_IDLE,
         lambda: f"{channel.describe()} is already open",
     )
-    info = _host_buffer(a)
+    info = HostBufferInfo.of(a)
     vdma.check_buffer(info, circular=True)
     channel.open(info)
     channel.boundary, channel.descriptors = True, vdma.host.lists.get(info.dma_address)
@@ -203,7 +202,7 @@ def _activate(fw: Execution, a: Activation, kind: EdgeKind, direction: Direction
 @lru_cache(maxsize=1 << 12)  # lists run again and again; what is refused ends a run
 def _settings(a: Activation, kind: EdgeKind) -> tuple[StreamRegInfo, HostBufferInfo, int, tuple[int, ...]]:
     """Registers, buffer and initial credit of an activation, and what the chip is set to by it."""
-    registers, info = StreamRegInfo(*_registers(a)), _host_buffer(a)
+    registers, info = StreamRegInfo(*_registers(a)), HostBufferInfo.of(a)
     _check_registers(registers, kind, info)
     return registers, info, getattr(a, "initial_credit_size", 0), chip_settings(a)
 
@@ -353,7 +352,3 @@ def _direction(value: int) -> Direction:
     if found is None:
         raise FirmwareStopError(S.CONTEXT_SWITCH_STATUS_INVALID_EDGE_LAYER_DIRECTION, f"edge layer direction {value}")
     return found
-
-
-def _host_buffer(a: Opening | Activation) -> HostBufferInfo:
-    return HostBufferInfo(*_buffer(a))
